@@ -177,6 +177,12 @@ bool is_speed(std::string_view text) {
   return words.size() >= 2 && words.size() <= 3 && words[0].size() <= 5 && parse_double(words[0]) &&
          words[1] == "GT/s" && (words.size() == 2 || words[2] == "PCIe");
 }
+// "flr bus" (Linux, Documentation/ABI/testing/sysfs-bus-pci)
+bool are_resets(std::string_view text) {
+  constexpr std::string_view kResets[] = {"device_specific", "acpi", "flr", "af_flr", "pm", "bus",
+                                          "cxl_bus"};
+  return std::ranges::all_of(split(text, " "), [&](auto word) { return one_of(word, kResets); });
+}
 // "0-31,64-95"
 bool is_list(std::string_view text) {
   return std::ranges::all_of(split(text, ","), is_number_form) &&
@@ -549,6 +555,7 @@ constexpr FileRule kFileRules[] = {
     {"/sys/", "/resource", by_line<is_window>},
     {"/sys/bus/pci/devices/", "/config", kept_header},
     {"/sys/", "_link_speed", whole<is_speed>},
+    {"/sys/", "/reset_method", whole<are_resets>},
     {"/sys/", "cpulist", whole<is_list>},
     {"/sys/devices/system/", "/online", whole<is_list>},
     {"/sys/", "_err_count", by_line<is_count>},

@@ -1,11 +1,23 @@
-// Which processes hold device files: those that are open, and those that are mapped, for a mapping
-// outlives the descriptor that it was made with. Only links and tables of the kernel are read: no
+// Which processes hold device files, by the numbers of what they hold: a node may be in any folder,
+// under any name, or deleted. Every thread may have descriptors of its own, and a mapping outlives
+// the descriptor that it was made with. Only links, numbers and tables of the kernel are read: no
 // device is touched.
+#include <fcntl.h>
+#include <linux/kcmp.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cerrno>
+#include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "base/paths.h"
 #include "base/text.h"
 #include "host/host.h"
 #include "probe/probes.h"
@@ -13,59 +25,232 @@
 namespace gpuready {
 namespace {
 
-constexpr std::size_t kMostMapBytes = 64u << 20;
+constexpr std::size_t kMostTableBytes = 64u << 20;
+constexpr std::string_view kVfioDevice = "anon_inode:[vfio-device]";
 
 // What every process has open.
 constexpr std::string_view kCommon[] = {
-    "/dev/null", "/dev/zero", "/dev/full",  "/dev/random",  "/dev/urandom", "/dev/tty",
-    "/dev/pts/", "/dev/ptmx", "/dev/shm/",  "/dev/console", "/dev/mqueue",  "/dev/fuse",
-    "/dev/kmsg", "/dev/log",  "/dev/input", "/dev/pmsg",    "/dev/rtc",     "/dev/hugepages"};
+    "/sys/devices/virtual/mem/", "/sys/devices/virtual/misc/", "/sys/devices/virtual/tty/tty",
+    "/sys/devices/virtual/tty/ptmx", "/sys/devices/virtual/tty/console"};
+constexpr unsigned kFirstPty = 136, kLastPty = 143;  // Linux, Documentation/admin-guide/devices.txt
 
-bool is_device(std::string_view path) {
-  if (!path.starts_with("/dev/")) return false;
-  for (const auto common : kCommon)
-    if (path.starts_with(common)) return false;
-  return true;
-}
+bool is_vfio_device(std::string_view node) { return node.starts_with(kVfioDevice); }
 
-// False: not permitted. A process that ended meanwhile holds nothing.
-bool add_open(Host& host, const std::string& process, std::set<std::string>& found) {
-  const auto descriptors = host.list_directory(process + "/fd");
-  if (!descriptors) return descriptors.error().kind != ErrorKind::no_permission;
-  for (const auto& descriptor : *descriptors)
-    if (const auto path = host.read_link(process + "/fd/" + descriptor); path && is_device(*path))
-      found.insert(*path);
-  return true;
-}
+class OpenFilesProbe {
+ public:
+  explicit OpenFilesProbe(ProbeWriter& writer) : writer_(writer), host_(make_live_host()) {}
 
-void add_mapped(Host& host, const std::string& process, std::set<std::string>& found) {
-  const auto maps = host.read_file(process + "/maps", kMostMapBytes);
-  if (!maps) return;
-  for (const auto line : lines(*maps))
-    if (const auto start = line.find("/dev/");
-        start != line.npos && is_device(trim(line.substr(start))))
-      found.emplace(trim(line.substr(start)));
-}
+  void run() {
+    if (const auto listed = host_->list_directory("/proc"); !listed)
+      return writer_.answer("processes()", listed.error().code ? listed.error().code : EIO);
+    add_mounts("/proc/self");
+    foreign_mounts_.clear();
+    // A process that was looked at may have started another one and ended.
+    constexpr int kMostRounds = 10;
+    for (int round = 0; round < kMostRounds && look_at_new_processes(); ++round) {
+    }
+    look_at_consoles();
+    for (const auto& [node, place] : places_) writer_.answer("place(" + node + ")", 0, Json(place));
+    writer_.answer("mounts()", 0, Json(foreign_mounts_));
+    Json summary = {{"count", seen_.size()}, {"refused", refused_}};
+    if (!unread_.empty()) summary["unread"] = unread_;
+    writer_.answer("processes()", 0, summary);
+  }
+
+ private:
+  bool look_at_new_processes() {
+    bool any = false;
+    for (const auto& name : host_->list_directory("/proc").value_or(std::vector<std::string>{})) {
+      if (!parse_uint(name) || !seen_.insert(name).second) continue;
+      any = true;
+      look_at(name);
+    }
+    return any;
+  }
+
+  void look_at(const std::string& process) {
+    found_.clear();
+    bool whole = true;
+    std::string files_of, memory_of;  // the latest threads whose tables were read
+    const auto is_new = [](const std::string& thread, std::string& before, int kind) {
+      const auto id = [](const std::string& text) { return static_cast<pid_t>(*parse_uint(text)); };
+      const bool same =
+          !before.empty() && ::syscall(SYS_kcmp, id(thread), id(before), kind, 0, 0) == 0;
+      if (!same) before = thread;
+      return !same;
+    };
+    const std::string tasks = "/proc/" + process + "/task";
+    for (const auto& thread : list(tasks, whole)) {
+      const auto folder = tasks + "/" + thread;
+      if (is_new(thread, files_of, KCMP_FILES)) add_open(folder, whole);
+      if (is_new(thread, memory_of, KCMP_VM)) add_mapped(folder, "/proc/" + process, whole);
+      add_mounts(folder);
+    }
+    if (!whole) ++refused_;
+    if (!found_.empty()) writer_.answer("open(" + process + ")", 0, Json(found_));
+  }
+
+  // What ended meanwhile holds nothing.
+  void note_unless_ended(const Error& error, bool& whole) {
+    if (error.code == ENOENT || error.code == ESRCH) return;
+    whole = false;
+    if (unread_.empty()) unread_ = error.message;
+  }
+
+  std::vector<std::string> list(const std::string& folder, bool& whole) {
+    auto names = host_->list_directory(folder);
+    if (names) return *std::move(names);
+    note_unless_ended(names.error(), whole);
+    return {};
+  }
+
+  void add_open(const std::string& task, bool& whole) {
+    for (const auto& descriptor : list(task + "/fd", whole))
+      add_file(task + "/fd/" + descriptor, task + "/fdinfo/" + descriptor, whole);
+  }
+
+  // "7f00-7f10 rw-s 00000000 00:05 123 /dev/nvidia0": the numbers are those of the filesystem and
+  // the node. A file that many have mapped is looked at once.
+  void add_mapped(const std::string& task, const std::string& process, bool& whole) {
+    const auto maps = host_->read_file(task + "/maps", kMostTableBytes);
+    if (!maps) return note_unless_ended(maps.error(), whole);
+    for (const auto line : lines(*maps)) {
+      const auto words = split(line, " ");
+      if (words.size() < 6 || words[4] == "0") continue;
+      if (contains(line, "anon_inode:")) {  // all of these are one inode
+        if (line.ends_with(kVfioDevice) && std::ranges::none_of(found_, is_vfio_device))
+          add_vfio_device({});
+        continue;
+      }
+      const auto inode = std::string(words[3]) + " " + std::string(words[4]);
+      if (plain_.contains(inode)) continue;
+      const bool is_device = add_file(process + "/map_files/" + unpadded(words[0]), {}, whole);
+      if (!is_device) plain_.insert(inode);
+    }
+  }
+
+  // The names in map_files have no leading zeros.
+  static std::string unpadded(std::string_view range) {
+    std::string out;
+    for (const auto part : split(range, "-")) {
+      const auto digit = part.find_first_not_of('0');
+      out += out.empty() ? "" : "-";
+      out += digit == part.npos ? std::string_view("0") : part.substr(digit);
+    }
+    return out;
+  }
+
+  // Whether the file is a device's.
+  bool add_file(const std::string& link, const std::string& info, bool& whole) {
+    struct statx status = {};
+    if (::statx(AT_FDCWD, link.c_str(), AT_STATX_DONT_SYNC, STATX_TYPE, &status) != 0) {
+      note_unless_ended(fail_errno(link, errno).error(), whole);
+      return false;
+    }
+    const bool block = S_ISBLK(status.stx_mode);
+    if (block || S_ISCHR(status.stx_mode)) {
+      add_node(block, status.stx_rdev_major, status.stx_rdev_minor, link);
+      return true;
+    }
+    if (S_ISREG(status.stx_mode) && status.stx_dev_major != 0) return false;
+    if (host_->read_link(link).value_or("") != kVfioDevice) return false;
+    add_vfio_device(info.empty() ? "" : host_->read_text(info).value_or(""));
+    return true;
+  }
+
+  // Newer kernels tell in fdinfo which device it is.
+  void add_vfio_device(std::string_view info) {
+    std::string node(kVfioDevice);
+    for (const auto line : lines(info))
+      if (const auto place = after_prefix(line, "vfio-device-syspath:")) {
+        node += " " + std::string(base_name(trim(*place)));
+        places_[node] = trim(*place);
+      }
+    found_.insert(node);
+  }
+
+  void add_node(bool block, unsigned major, unsigned minor, const std::string& link) {
+    const auto key =
+        (block ? "block/" : "char/") + std::to_string(major) + ":" + std::to_string(minor);
+    const auto known = nodes_.try_emplace(key);
+    if (known.second) known.first->second = name_of(key, major, minor, block, link);
+    if (!known.first->second.empty()) found_.insert(known.first->second);
+  }
+
+  // The name that the kernel gives the node, whatever it is called where it was opened.
+  std::string name_of(const std::string& key, unsigned major, unsigned minor, bool block,
+                      const std::string& link) {
+    const auto place = host_->real_path("/sys/dev/" + key);
+    if (!place) {
+      if (!block && major >= kFirstPty && major <= kLastPty) return {};
+      return name_without_place(key, major, minor, block, link);
+    }
+    for (const auto common : kCommon)
+      if (place->starts_with(common)) return {};
+    std::string name(base_name(*place));
+    const auto event = host_->read_text(*place + "/uevent").value_or("");
+    for (const auto line : lines(event))
+      if (const auto told = after_prefix(line, "DEVNAME=")) name = *told;
+    name = "/dev/" + name;
+    places_[name] = *place;
+    return name;
+  }
+
+  // NVIDIA's driver has no entry in sysfs for its nodes: "195 nvidia", "510 nvidia-nvswitch".
+  std::string name_without_place(const std::string& key, unsigned major, unsigned minor, bool block,
+                                 const std::string& link) {
+    constexpr unsigned kGpus = 195, kModeset = 254, kControl = 255;
+    const auto devices = block ? std::string() : host_->read_text("/proc/devices").value_or("");
+    for (const auto line : lines(devices)) {
+      const auto words = split(line, " ");
+      if (words.size() != 2 || parse_uint(words[0]) != major || !words[1].starts_with("nvidia"))
+        continue;
+      if (major == kGpus && minor == kModeset) return "/dev/nvidia-modeset";
+      return "/dev/" + std::string(major == kGpus ? "nvidia" : words[1]) +
+             (minor == kControl ? "ctl" : std::to_string(minor));
+    }
+    const auto path = host_->read_link(link).value_or("");
+    return path.starts_with("/dev/") ? path : "/dev/" + key;
+  }
+
+  // Consoles of the kernel: "hvc0  -W- (EC p a)  229:0".
+  void look_at_consoles() {
+    found_.clear();
+    const auto consoles = host_->read_text("/proc/consoles").value_or("");
+    for (const auto line : lines(consoles)) {
+      const auto numbers = split(line.substr(line.rfind(' ') + 1), ":");
+      if (numbers.size() != 2) continue;
+      const auto major = parse_uint(numbers[0]), minor = parse_uint(numbers[1]);
+      if (major && minor)
+        add_node(false, static_cast<unsigned>(*major), static_cast<unsigned>(*minor), {});
+    }
+    if (!found_.empty()) writer_.answer("consoles()", 0, Json(found_));
+  }
+
+  // One line of mountinfo for each filesystem that only another mount namespace has.
+  void add_mounts(const std::string& task) {
+    const auto space = host_->read_link(task + "/ns/mnt");
+    if (!space || !spaces_.insert(*space).second) return;
+    const auto mounts = host_->read_file(task + "/mountinfo", kMostTableBytes).value_or("");
+    for (const auto line : lines(mounts))
+      if (const auto words = split(line, " ");
+          words.size() > 4 && filesystems_.emplace(words[2]).second)
+        foreign_mounts_.emplace_back(line);
+  }
+
+  ProbeWriter& writer_;
+  std::unique_ptr<Host> host_;
+  std::set<std::string> seen_, found_, plain_, spaces_, filesystems_;
+  std::map<std::string, std::string> nodes_, places_;
+  std::vector<std::string> foreign_mounts_;
+  std::uint64_t refused_ = 0;
+  std::string unread_;  // the first thing that could not be read, and why
+};
 
 }  // namespace
 
 void probe_open_files(ProbeWriter& writer, std::span<const std::string>) {
-  const auto host = make_live_host();
-  const auto processes = host->list_directory("/proc");
-  if (!processes) {
-    writer.answer("processes()", processes.error().code ? processes.error().code : EIO);
-    return;
-  }
-  std::uint64_t count = 0, refused = 0;
-  for (const auto& name : *processes) {
-    if (!parse_uint(name)) continue;
-    ++count;
-    std::set<std::string> found;
-    if (!add_open(*host, "/proc/" + name, found)) ++refused;
-    add_mapped(*host, "/proc/" + name, found);
-    if (!found.empty()) writer.answer("open(" + name + ")", 0, Json(found));
-  }
-  writer.answer("processes()", 0, Json{{"count", count}, {"refused", refused}});
+  OpenFilesProbe(writer).run();
 }
 
 }  // namespace gpuready

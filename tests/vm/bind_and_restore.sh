@@ -9,6 +9,12 @@ expect "the card's driver" "\$(driver $card)" e1000e
 expect "the audio function's driver" "\$(driver $audio)" snd_hda_intel
 was=\$(cat /sys/bus/pci/devices/\$card/power/control)
 
+# What resets the display has is said alike: its audio function shares its bus.
+echo "resets: \$(cat /sys/bus/pci/devices/\$gpu/reset_method)"
+expect_exit 0 gpuready vm show \$gpu
+expect_in "Reset  *none without resetting others on its bus"
+expect_exit 0 gpuready vm plan \$gpu --for guest
+expect_in "it cannot be reset without others on its bus"
 expect_exit 0 gpuready vm plan \$card --for guest
 expect "the card's driver after the plan" "\$(driver $card)" e1000e
 expect_exit 0 gpuready vm attach \$card --for guest-1

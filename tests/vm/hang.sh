@@ -32,5 +32,20 @@ expect "the card's driver" "\$(driver $card)" e1000e
 expect_exit 0 gpuready vm status
 expect_in "Nothing is attached"
 expect_exit 0 gpuready vm attach \$card \$stub --for guest
+expect_exit 0 gpuready vm detach --for guest
+
+# Another program unbinds it, and the driver does not return: nothing of ours waits, and the lock is free.
+echo 1 >/sys/module/nvidia/parameters/hold
+echo \$stub >/sys/bus/pci/drivers/nvidia/unbind & sleep 1
+expect_exit 1 timeout -s KILL 40 gpuready vm attach \$stub --for guest --timeout 3
+expect_in "needs a look:"
+expect_in "5.0/driver_override: the driver did not"
+expect_exit 1 timeout -s KILL 40 gpuready vm plan \$stub --for guest
+expect_exit 0 timeout -s KILL 40 gpuready vm attach \$card --for other --timeout 3
+expect_exit 0 timeout -s KILL 40 gpuready vm detach --for other --timeout 3
+echo 0 >/sys/module/nvidia/parameters/hold; wait
+echo \$stub >/sys/bus/pci/drivers/nvidia/bind
+expect_exit 0 gpuready vm attach \$card \$stub --for guest
+expect_exit 0 gpuready vm detach --for guest
 END
 expect_passed hang

@@ -36,16 +36,19 @@ class Reader {
     std::ranges::sort(out_.devices, {}, [](const Device& d) { return d.function.address; });
     out_.instances = read_mediated_devices(host_);
     if (out_.devices.empty() && out_.instances.empty()) return std::move(out_);
-    std::vector<PciFunction*> functions;
-    for (auto& device : out_.devices) functions.push_back(&device.function);
-    read_overrides(host_, functions);
+    std::vector<LockedRead> reads;
+    for (auto& device : out_.devices) reads.push_back({&device.function, &device.around.unclear});
+    read_locked_attributes(host_, reads);
     open_ = read_open_files(host_);
     if (open_.unseen) out_.unseen.push_back(*open_.unseen);
-    storage_ = read_storage_use(host_);
+    storage_ = read_storage_use(host_, open_.mounts);
     read_networks();
     for (auto& device : out_.devices) surround(device);
     for (auto& device : out_.devices) find_linked_users(device);
-    for (auto& instance : out_.instances) find_holders(instance.around);
+    for (auto& instance : out_.instances)
+      find_holders(instance.around, true, [&](const std::string& place) {
+        return contains(place, "/" + instance.uuid + "/");
+      });
     assess(out_);
     return std::move(out_);
   }
@@ -179,6 +182,13 @@ class Reader {
         if (name.starts_with("ng") && disk.name == "nvme" + name.substr(2))
           nodes.push_back("/dev/" + name);
     }
+    for (const auto& name : list(folder))
+      if (name.starts_with("virtio"))
+        if (const auto driver = strict.link_name(folder + "/" + name + "/driver"))
+          virtio_drivers_[device.function.address].insert(*driver);
+    if (carries_virtio(device, "virtio_console"))  // which is which is not told
+      for (const auto& file : open_.files)
+        if (file.path.starts_with("/dev/hvc")) nodes.push_back(file.path);
     find_nvidia_nodes(device);
     std::ranges::sort(nodes);
     nodes.erase(std::ranges::unique(nodes).begin(), nodes.end());
@@ -236,19 +246,40 @@ class Reader {
                            .service = service});
   }
 
-  // Who holds one of its device files open.
-  std::set<std::uint32_t> find_holders(Surroundings& around) {
+  // An open VFIO device of which the kernel does not tell more: another file of the same process
+  // does, which it was opened through, or it may be any.
+  bool may_be_any(const OpenFile& file) const {
+    return file.is_vfio_device() && !open_.places.contains(file.path) &&
+           std::ranges::none_of(open_.files, [&](const OpenFile& other) {
+             return other.pid == file.pid && other.path.starts_with("/dev/vfio/");
+           });
+  }
+
+  // Who holds one of its device files open, by name or by its place in sysfs.
+  template <class IsOfIt>
+  std::set<std::uint32_t> find_holders(Surroundings& around, bool vfio, IsOfIt is_of_it) {
     std::set<std::uint32_t> seen;
     for (const auto& file : open_.files) {
-      if (std::ranges::find(around.nodes, file.path) == around.nodes.end()) continue;
-      if (seen.insert(file.pid).second)
-        add_process(around, file.pid, "holds " + printable(file.path) + " open");
+      const auto place = open_.places.find(file.path);
+      const bool named = std::ranges::find(around.nodes, file.path) != around.nodes.end() ||
+                         (place != open_.places.end() && is_of_it(place->second));
+      if ((!named && !(vfio && may_be_any(file))) || !seen.insert(file.pid).second) continue;
+      if (file.pid == 0)
+        around.uses.push_back({.kind = "console",
+                               .what = "the kernel's console is on " + printable(file.path),
+                               .pid = {}});
+      else
+        add_process(around, file.pid,
+                    !file.is_vfio_device() ? "holds " + printable(file.path) + " open"
+                    : named                ? "holds it open through VFIO"
+                            : "holds a VFIO device open, and the kernel does not report which");
     }
     return seen;
   }
 
   void find_processes(Device& device) {
-    auto seen = find_holders(device.around);
+    auto seen = find_holders(device.around, is_vfio(device.function.driver),
+                             [&](const std::string& place) { return carries(device, place); });
     const auto* gpu = machine_.find_gpu(device.function.address);
     if (!gpu) return;
     device.around.uuid = gpu->uuid;
@@ -301,6 +332,28 @@ class Reader {
           {.kind = "disk",
            .what = "a ZFS filesystem is mounted, and which disks it uses is not known",
            .pid = {}});
+  }
+
+  // The function itself, or what is on a bus that it carries: virtio, USB.
+  static bool carries(const Device& device, const std::string& place) {
+    const auto path = parse_pci_path(place).path;
+    return std::ranges::find(path, device.function.address) != path.end();
+  }
+
+  bool carries_virtio(const Device& device, const std::string& driver) const {
+    const auto found = virtio_drivers_.find(device.function.address);
+    return found != virtio_drivers_.end() && found->second.contains(driver);
+  }
+
+  // Filesystems on no block device: which of several devices carries one is not told.
+  void find_mounts(Device& device) {
+    for (const auto& mount : storage_.of_virtio)
+      if (carries_virtio(device, mount.driver))
+        device.around.uses.push_back(
+            {.kind = "mount",
+             .what = fmt::format("{} ({}) is mounted", printable(mount.point), mount.type),
+             .pid = {},
+             .whole_machine = mount.point == "/"});
   }
 
   // Below the function itself, or below a bus that it carries: virtio, USB.
@@ -371,6 +424,7 @@ class Reader {
     find_processes(device);
     find_display(device);
     find_disks(device);
+    find_mounts(device);
     find_networks(device);
     find_shares(device);
   }
@@ -382,6 +436,7 @@ class Reader {
   std::set<PciAddress> unreadable_;
   OpenFiles open_;
   StorageUse storage_;
+  std::map<PciAddress, std::set<std::string>> virtio_drivers_;
   std::map<PciAddress, std::set<std::string>> networks_;  // interfaces below a function
   std::vector<std::string> unclear_networks_;
 };

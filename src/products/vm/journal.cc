@@ -50,6 +50,7 @@ Result<void> read_line(const Json& doc, std::string_view name, Operation& out) {
   };
   if (const auto device = address("vbios")) out.vbios[*device] = text("sha256").value_or("");
   if (const auto device = address("unclean")) out.unclean[*device] = text("reason").value_or("");
+  if (const auto device = address("returned")) out.returned.insert(*device);
   if (const auto end = text("end")) {
     out.ended = true;
     out.rolled_back = *end == kRolledBack;
@@ -77,7 +78,7 @@ ClaimState state_of(const Claim& claim) {
     return last->rolled_back ? ClaimState::gone : ClaimState::attached;
   }
   if (!last->ended) return ClaimState::detaching;
-  return last->unclean.empty() ? ClaimState::gone : ClaimState::quarantined;
+  return last->unclean.empty() && !last->lost ? ClaimState::gone : ClaimState::quarantined;
 }
 
 Result<Operation> parse_operation(std::string_view text, std::string_view name) {
@@ -195,6 +196,9 @@ Result<void> JournalWriter::note_vbios(const PciAddress& device, const std::stri
 }
 Result<void> JournalWriter::note_unclean(const PciAddress& device, const std::string& reason) {
   return line({{"unclean", device.text()}, {"reason", printable(reason)}}, false);
+}
+Result<void> JournalWriter::note_returned(const PciAddress& device) {
+  return line({{"returned", device.text()}}, false);
 }
 Result<void> JournalWriter::end(bool rolled_back) {
   return line({{"end", rolled_back ? kRolledBack : kDone}}, true);

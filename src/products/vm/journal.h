@@ -8,6 +8,7 @@
 //   {"begin":0}                                    before step 0
 //   {"vbios":"0000:17:00.0","sha256":"..."}        what a step found
 //   {"unclean":"0000:17:00.0","reason":"..."}      in quarantine
+//   {"returned":"0000:17:00.0"}                    back, while others of the claim are not
 //   {"end":"done"}                                 or "rolled back"
 //
 // A file has another ending until its first line is durable, so one without a plan is damaged.
@@ -42,12 +43,15 @@ struct Operation {
   bool rolled_back = false;
   std::map<PciAddress, std::string> vbios;    // SHA-256
   std::map<PciAddress, std::string> unclean;  // why
+  std::set<PciAddress> returned;              // by a detach that did not end for all
+  bool lost = false;                          // a device in `unclean` is gone (vm/identity.h)
 };
 
 // One claim: an attach, and what followed it.
 struct Claim {
   unsigned id = 0;
   std::vector<Operation> operations;  // by sequence; the first is the attach
+  std::vector<DeviceIdentity> gone;   // no longer in this machine
   std::string problem;  // why a file of it cannot be read; then nothing may be done to its devices
 
   const Plan& attached() const { return operations.front().plan; }
@@ -81,6 +85,7 @@ class JournalWriter {
   // These reach the disk with the next fsync at the latest.
   Result<void> note_vbios(const PciAddress& device, const std::string& sha256);
   Result<void> note_unclean(const PciAddress& device, const std::string& reason);
+  Result<void> note_returned(const PciAddress& device);
   Result<void> end(bool rolled_back);  // one fsync
   const std::string& file() const { return path_; }
 

@@ -11,6 +11,7 @@
 #include "host/machine_id.h"
 #include "machine/inspect.h"
 #include "vm/actions.h"
+#include "vm/identity.h"
 #include "vm/readiness.h"
 
 namespace gpuready::vm {
@@ -63,15 +64,43 @@ InventoryOptions naming(const std::vector<Claim>& claims) {
   return options;
 }
 
+// What is gone and may come back with a guest's data, unless the operator lets it go. Its address
+// may be another's now.
+std::vector<DeviceIdentity> lost_devices(const Claim& claim,
+                                         const std::vector<PciAddress>& accept) {
+  std::vector<DeviceIdentity> lost;
+  const auto is_taken = [&](const PciAddress& address) {
+    const auto& devices = claim.attached().devices;
+    return std::ranges::find(devices, address) != devices.end();
+  };
+  for (auto identity : claim.gone) {
+    if (!identity.has_memory || std::ranges::find(accept, identity.address) != accept.end())
+      continue;
+    while (is_taken(identity.address)) ++identity.address.domain;
+    lost.push_back(std::move(identity));
+  }
+  return lost;
+}
+
 // Carries `plan` out as the next operation of the claim. `on_failure` says whether the way back is
 // wanted.
-Result<Done> follow(Hands& hands, const Claim& claim, Plan plan, OnFailure on_failure) {
+Result<Done> follow(Hands& hands, const Claim& claim, Plan plan, OnFailure on_failure,
+                    const std::vector<PciAddress>& accept = {}) {
+  const auto lost = lost_devices(claim, accept);
+  plan.identities.insert(plan.identities.end(), lost.begin(), lost.end());
   auto journal = TRY(JournalWriter::begin(hands.storage, hands.folder, claim.id,
                                           claim.last().sequence + 1, plan, boot_id(hands.host)));
   Done done{.plan = plan, .outcome = {}};
-  done.outcome = perform(plan, journal, hands, on_failure, claim.operations.front().vbios);
+  done.outcome = perform(plan, journal, hands, on_failure, claim.operations.front().vbios, accept);
   done.outcome.notes.insert(done.outcome.notes.begin(), plan.warnings.begin(), plan.warnings.end());
   const bool back = done.outcome.error && on_failure == OnFailure::undo;
+  for (const auto& identity : lost) {
+    if (done.outcome.error) break;
+    auto& why = done.outcome.unclean[identity.address];
+    why = fmt::format("{} is no longer in this machine; gpuready vm recover --accept {} lets it go",
+                      identity.uuid.value_or(identity.ids), identity.address.text());
+    TRY(journal.note_unclean(identity.address, why));
+  }
   if (!done.outcome.whole() || (done.outcome.error && !back)) return done;  // recover goes on
   if (const auto ended = journal.end(back); !ended) {
     done.outcome.error = done.outcome.error.value_or(ended.error());
@@ -95,13 +124,21 @@ Plan empty_plan(const Claim& claim) {
           .managed = claim.attached().managed,
           .steps = {},
           .warnings = {},
-          .refusals = {}};
+          .refusals = {},
+          .absent = {},
+          .identities = claim.attached().identities};
 }
 
 // What keeps a device in quarantine is looked at again: only what no longer holds is forgotten.
-void add_cleaning(Plan& plan, const Claim& claim, bool same_boot) {
+void add_cleaning(Plan& plan, const Claim& claim, const Inventory& inventory, bool same_boot) {
   const auto& noted = claim.operations.front().vbios;
+  const auto whole = plan_detach(claim.attached(), inventory);
   for (const auto& [device, why] : claim.quarantine()) {
+    const auto is_its = [&](const PlanStep& step) { return step.act.device == device; };
+    if (std::ranges::none_of(claim.last().plan.steps, is_its)) {  // it was gone
+      std::ranges::copy_if(whole.steps, std::back_inserter(plan.steps), is_its);
+      continue;
+    }
     const bool no_reset = std::ranges::any_of(claim.last().plan.steps, [&](const PlanStep& step) {
       return is_no_reset(step.act) && step.act.device == device;
     });
@@ -175,7 +212,7 @@ std::optional<Plan> plan_recovery(const Claim& claim, const State& state,
     }
     case ClaimState::quarantined:
       // The boot in which it came back.
-      add_cleaning(plan, claim, boot && claim.last().boot_id == boot);
+      add_cleaning(plan, claim, state.inventory, boot && claim.last().boot_id == boot);
       return plan;
     case ClaimState::gone:
     case ClaimState::unreadable:
@@ -248,6 +285,8 @@ Attached attached_to(const State& state, const std::string& name) {
             fmt::format("{} is attached, but its driver is {} and not VFIO's; {}", address.text(),
                         printable(device->function.driver.value_or("none")), kRecover));
     }
+    for (const auto& identity : claim.gone)
+      out.notes.push_back(identity.uuid.value_or(identity.address.text()) + kGone);
     for (const auto& uuid : plan.instances) {
       const auto* instance = state.inventory.find_instance(uuid);
       if (instance)
@@ -269,7 +308,8 @@ Plan plan_attachment(const State& state, const AttachRequest& request) {
 Result<State> read_state(Host& host, const std::string& folder, const InventoryOptions& options) {
   State state;
   bool hidden = false;
-  if (auto claims = read_journal(host, folder))
+  const auto machine = inspect(host, {});
+  if (auto claims = read_claims(host, folder, machine))
     state.claims = std::move(*claims);
   else if (claims.error().kind == ErrorKind::no_permission)
     hidden = true;  // root's alone: an ordinary user sees the devices all the same
@@ -278,7 +318,7 @@ Result<State> read_state(Host& host, const std::string& folder, const InventoryO
   InventoryOptions all = options;
   const auto claimed = naming(state.claims).named;
   all.named.insert(all.named.end(), claimed.begin(), claimed.end());
-  state.inventory = read_inventory(host, inspect(host, {}), all);
+  state.inventory = read_inventory(host, machine, all);
   if (hidden) {
     const auto why = folder + ": only root may see what is attached and what is in quarantine";
     state.inventory.unseen.push_back(why);
@@ -295,6 +335,8 @@ Result<Done> attach(Hands& hands, const AttachRequest& request) {
       TRY(read_state(hands.host, hands.folder, {.all = false, .named = request.devices}));
   Done done{.plan = plan_attachment(state, request), .outcome = {}};
   if (!done.plan.refusals.empty()) return done;
+  for (const auto& address : done.plan.devices)
+    done.plan.identities.push_back(identity_of(hands.host, *state.inventory.find(address)));
   if (hands.show_plan) hands.show_plan(done.plan);
   auto journal = TRY(JournalWriter::begin(hands.storage, hands.folder, next_id(state.claims), 1,
                                           done.plan, boot_id(hands.host)));
@@ -369,7 +411,7 @@ Result<std::vector<Done>> recover(Hands& hands, const std::vector<PciAddress>& a
       return judges && step.act.device &&
              std::ranges::find(accept, *step.act.device) != accept.end();
     });
-    all.push_back(TRY(follow(hands, claim, std::move(*plan), OnFailure::stop)));
+    all.push_back(TRY(follow(hands, claim, std::move(*plan), OnFailure::stop, accept)));
   }
   return all;
 }

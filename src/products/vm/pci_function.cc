@@ -100,16 +100,6 @@ bool PciFunction::suspended() const {
   return runtime_status == "suspended" || runtime_status == "suspending";
 }
 
-void read_overrides(Host& host, std::span<PciFunction* const> functions) {
-  std::vector<std::string> paths;
-  for (const auto* function : functions)
-    paths.push_back(folder_of(function->address) + "/driver_override");
-  host.ask_driver(paths);
-  for (std::size_t i = 0; i < functions.size(); ++i)
-    functions[i]->driver_override = unless_null(host.read_text(paths[i]));
-  host.ask_driver({});  // forgets the answers: what is read after a write is read again
-}
-
 std::string folder_of(const PciAddress& address) {
   return "/sys/bus/pci/devices/" + address.text();
 }
@@ -202,8 +192,6 @@ Result<PciFunction> read_pci_function(Host& host, const PciAddress& address,
   function.power_control = attributes.text("power/control");
   if (const auto allowed = attributes.text("d3cold_allowed"))
     function.d3cold_allowed = *allowed == "1";
-  if (const auto methods = attributes.text("reset_method"))
-    for (const auto word : split(*methods, " \t\n")) function.reset_methods.emplace_back(word);
   if (const auto resource = attributes.text("resource")) function.bars = parse_bars(*resource);
   if (!function.suspended()) {
     const auto link = [&](const char* speed, const char* width) {
@@ -216,22 +204,69 @@ Result<PciFunction> read_pci_function(Host& host, const PciAddress& address,
     function.link_max = link("max_link_speed", "max_link_width");
   }
   function.vf_total = attributes.count("sriov_totalvfs");
-  function.vf_count = strict.count(base + "sriov_numvfs");
-  if (function.vf_total && !function.vf_count)
-    strict.note(base + "sriov_numvfs does not say whether virtual functions exist");
   function.physical_function = attributes.link_address("physfn");
+  return function;
+}
+
+namespace {
+
+std::vector<std::string> locked_attributes(Host& host, const PciFunction& function) {
+  const std::string base = folder_of(function.address) + "/";
+  std::vector<std::string> paths = {base + "reset_method", base + "sriov_numvfs",
+                                    vgpu_attribute(function.address),
+                                    base + "nvidia/creatable_vgpu_types"};
+  const std::string types = base + "mdev_supported_types";
+  for (const auto& id : host.list_directory(types).value_or(std::vector<std::string>{}))
+    for (const char* attribute : {"/name", "/available_instances"})
+      paths.push_back(types + "/" + id + attribute);
+  return paths;
+}
+
+void read_locked(Host& host, PciFunction& function, std::vector<std::string>& unclear) {
+  const Attributes attributes(host, function.address);
+  StrictReader strict(host, unclear);
+  const std::string numvfs = folder_of(function.address) + "/sriov_numvfs";
+  if (const auto methods = attributes.text("reset_method"))
+    for (const auto word : split(*methods, " \t\n")) function.reset_methods.emplace_back(word);
+  function.vf_count = strict.count(numvfs);
+  if (function.vf_total && !function.vf_count)
+    strict.note(numvfs + " does not say whether virtual functions exist");
   constexpr int kMostFunctions = 65'535;  // of 16 bits, PCIe's SR-IOV capability
   for (int i = 0; i < std::min(function.vf_count.value_or(0), kMostFunctions); ++i)
     if (const auto virtual_function = attributes.link_address("virtfn" + std::to_string(i)))
       function.virtual_functions.push_back(*virtual_function);
-  function.mdev_types = read_mdev_types(host, strict, address);
+  function.mdev_types = read_mdev_types(host, strict, function.address);
   if (const auto type = attributes.text("nvidia/current_vgpu_type");
       type && parse_uint(trim(*type)) && function.physical_function) {
     function.vgpu_type = std::string(trim(*type));
     if (const auto types = attributes.text("nvidia/creatable_vgpu_types"))
       function.vgpu_types = parse_vgpu_types(*types);
   }
-  return function;
+}
+
+}  // namespace
+
+void read_locked_attributes(Host& host, std::span<const LockedRead> reads) {
+  std::vector<std::string> overrides, paths;
+  for (const auto& read : reads)
+    overrides.push_back(folder_of(read.function->address) + "/driver_override");
+  host.ask_driver(overrides);
+  std::vector<LockedRead> free;
+  for (std::size_t i = 0; i < reads.size(); ++i) {
+    const auto text = host.read_file(overrides[i]);
+    if (!text &&
+        (text.error().kind == ErrorKind::hung || text.error().kind == ErrorKind::timed_out)) {
+      reads[i].unclear->push_back(printable(text.error().message));
+      continue;
+    }
+    if (text) reads[i].function->driver_override = unless_null(std::string(trim(*text)));
+    free.push_back(reads[i]);
+  }
+  for (const auto& read : free)
+    for (auto& path : locked_attributes(host, *read.function)) paths.push_back(std::move(path));
+  host.ask_driver(paths);
+  for (const auto& read : free) read_locked(host, *read.function, *read.unclear);
+  host.ask_driver({});  // forgets the answers: what is read after a write is read again
 }
 
 }  // namespace gpuready::vm

@@ -76,14 +76,20 @@ struct PciFunction {
 // The folder of a function in sysfs, without a slash at its end.
 std::string folder_of(const PciAddress& address);
 
-// not_found when there is none at this address, or it goes away while it is read.
+// not_found when there is none at this address, or it goes away while it is read. Attributes that
+// wait for a lock are left to read_locked_attributes().
 // `unclear`: what decides whether it may be given away and could not be read (strict_reader.h).
 Result<PciFunction> read_pci_function(Host& host, const PciAddress& address,
                                       std::vector<std::string>* unclear = nullptr);
 
-// Reads driver_override, which waits for the device's lock: that of a device whose driver never
-// returned is never answered, so a child with a deadline asks for all.
-void read_overrides(Host& host, std::span<PciFunction* const> functions);
+// Reads the attributes that wait for the device's lock or for its driver: driver_override, resets,
+// virtual functions, types of vGPUs. Those of a device whose driver never returned are never
+// answered, so a child with a deadline asks for all, and such a device's are left out.
+struct LockedRead {
+  PciFunction* function;
+  std::vector<std::string>* unclear;
+};
+void read_locked_attributes(Host& host, std::span<const LockedRead> reads);
 
 // `creatable_vgpu_types`: a heading, then "558 : NVIDIA A40-2Q" a line.
 std::vector<VgpuType> parse_vgpu_types(std::string_view text);

@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
+#include <utility>
 
-#include "base/sha256.h"
 #include "base/text.h"
 #include "machine/inspect.h"
 #include "machine/pci/pci_files.h"
@@ -17,8 +18,6 @@
 
 namespace gpuready::vm {
 namespace {
-
-constexpr std::size_t kMostRomBytes = 32u << 20;
 
 const std::string kDrivers = "/sys/bus/pci/drivers/";
 
@@ -65,15 +64,17 @@ class Actor {
     return {};
   }
 
-  std::string value_of(const std::string& path) {
-    auto text = hands_.host.read_text(path).value_or("");
-    return text == "(null)" ? std::string() : text;
+  Result<std::string> ask(const char* verb, const std::string& path, const std::string& value) {
+    return ask_attribute(hands_.host, verb, path, value, hands_.driver_deadline);
+  }
+
+  Result<void> write_to(const std::string& path, const std::string& value) {
+    TRY(ask(attribute::kWrite, path, value));
+    return {};
   }
 
   Result<void> write(const PlanAction& action) {
-    if (value_of(action.path) == action.value) return {};
-    TRY(hands_.storage.write_attribute(action.path, action.value.empty() ? "\n" : action.value));
-    const std::string now = value_of(action.path);
+    const auto now = TRY(ask(attribute::kSet, action.path, action.value));
     if (now == action.value) return {};
     // Pages that somebody uses stay when fewer are asked for.
     const auto wanted = parse_uint(action.value), got = parse_uint(now);
@@ -92,7 +93,9 @@ class Actor {
     return std::optional(std::string(last_component(*link)));
   }
 
+  // The recorded driver may have been unloaded since; loading it may bind the device already.
   Result<void> bind(const PciAddress& device, const std::string& driver) {
+    if (!hands_.host.exists(kDrivers + driver)) static_cast<void>(run({"modprobe", "--", driver}));
     const auto now = TRY(driver_of(device));
     if (now == driver) return {};
     if (now)
@@ -101,8 +104,7 @@ class Actor {
     if (!hands_.host.exists(kDrivers + driver))
       return fail(ErrorKind::not_found,
                   fmt::format("{}: the driver {} is not loaded", device.text(), printable(driver)));
-    TRY(write_in_child(hands_.host, kDrivers + driver + "/bind", device.text(),
-                       hands_.driver_deadline));
+    TRY(write_to(kDrivers + driver + "/bind", device.text()));
     if (TRY(driver_of(device)) == driver) return {};
     return fail(ErrorKind::io,
                 fmt::format("{}: {} did not take it", device.text(), printable(driver)));
@@ -111,8 +113,7 @@ class Actor {
   // What another driver has is left with it.
   Result<void> unbind(const PciAddress& device, const std::string& driver) {
     if (TRY(driver_of(device)) != driver) return {};
-    return write_in_child(hands_.host, kDrivers + driver + "/unbind", device.text(),
-                          hands_.driver_deadline);
+    return write_to(kDrivers + driver + "/unbind", device.text());
   }
 
   // A driver of the host that has it already started it again: it comes after the reset, or after a
@@ -121,19 +122,19 @@ class Actor {
     if (methods.empty()) return quarantine(device, "it has no reset; restart the machine");
     if (const auto driver = TRY(driver_of(device)); driver && !is_vfio(driver)) return {};
     const std::string folder = folder_of(device);
-    const std::string before = value_of(folder + "/reset_method");
+    const auto before = TRY(ask(attribute::kRead, folder + "/reset_method", ""));
     Result<void> done;
     bool changed = false;
     for (const auto method : split(methods, " ")) {
       if (before != method && !before.starts_with(std::string(method) + " ")) {
-        TRY(hands_.storage.write_attribute(folder + "/reset_method", method));
+        TRY(write_to(folder + "/reset_method", std::string(method)));
         changed = true;
       }
-      done = write_in_child(hands_.host, folder + "/reset", "1", hands_.driver_deadline);
+      done = write_to(folder + "/reset", "1");
       if (done || done.error().kind == ErrorKind::hung) break;
     }
     const bool stuck = !done && done.error().kind == ErrorKind::hung;
-    if (changed && !stuck) TRY(hands_.storage.write_attribute(folder + "/reset_method", "default"));
+    if (changed && !stuck) TRY(write_to(folder + "/reset_method", "default"));
     return done;
   }
 
@@ -157,9 +158,8 @@ class Actor {
 
   Result<void> renew(const std::string& uuid, const std::string& create) {
     const std::string folder = kMediatedDevices + uuid;
-    if (hands_.host.exists(folder))
-      TRY(write_in_child(hands_.host, folder + "/remove", "1", hands_.driver_deadline));
-    TRY(write_in_child(hands_.host, create, uuid, hands_.driver_deadline));
+    if (hands_.host.exists(folder)) TRY(write_to(folder + "/remove", "1"));
+    TRY(write_to(create, uuid));
     if (hands_.host.exists(folder)) return {};
     return fail(ErrorKind::io, uuid + ": its driver did not recreate it");
   }
@@ -189,11 +189,8 @@ class Actor {
   Result<void> compare_vbios(const PciAddress& device) {
     const std::string rom = folder_of(device) + "/rom";
     if (!hands_.host.exists(rom)) return {};
-    if (!hands_.storage.write_attribute(rom, "1")) return {};
-    const auto content = hands_.host.read_file(rom, kMostRomBytes);
-    static_cast<void>(hands_.storage.write_attribute(rom, "0"));
-    if (!content || content->empty()) return {};  // many have none that can be read
-    const std::string hash = to_hex(sha256(*content));
+    const auto hash = TRY(ask(attribute::kHash, rom, ""));
+    if (hash.empty()) return {};  // many have none that can be read
     const auto before = vbios_.find(device);
     if (before != vbios_.end() && before->second != hash)
       return quarantine(device, "its VBIOS is not that of before it was attached");
@@ -253,13 +250,30 @@ std::vector<PlanStep> steps_back(const Operation& operation) {
 }
 
 Outcome perform(const Plan& plan, JournalWriter& journal, Hands& hands, OnFailure on_failure,
-                const std::map<PciAddress, std::string>& vbios) {
+                const std::map<PciAddress, std::string>& vbios,
+                const std::vector<PciAddress>& accepted) {
   Outcome out;
   Actor actor(hands, journal, vbios, out);
   Operation begun;
   begun.plan = plan;
+  std::set<PciAddress> left_out;                               // their steps failed
+  std::map<PciAddress, std::pair<std::string, Error>> failed;  // of those that were not accepted
+  // Whether the rest goes on without the device.
+  const auto leave_out = [&](const PlanStep& step, const Error& error) {
+    const auto& device = step.act.device;
+    if (plan.operation != "detach" || !device) return false;
+    if (std::ranges::find(accepted, *device) != accepted.end())
+      out.notes.push_back(step.what + ": " + error.message);
+    else if (failed.size() + 1 < plan.devices.size())
+      failed.emplace(*device, std::pair(step.what, error));
+    else
+      return false;
+    left_out.insert(*device);
+    return true;
+  };
   for (std::size_t i = 0; i < plan.steps.size() && !out.error; ++i) {
     const auto& step = plan.steps[i];
+    if (step.act.device && left_out.contains(*step.act.device)) continue;
     if (hands.cancel != nullptr && hands.cancel->load())
       out.error = Error{ErrorKind::cancelled, "it was interrupted", 0};
     else if (const auto noted = journal.begin_step(i); !noted)
@@ -271,13 +285,22 @@ Outcome perform(const Plan& plan, JournalWriter& journal, Hands& hands, OnFailur
         out.done.push_back(step.what);
       else if (step.act.may_fail && done.error().kind != ErrorKind::hung)
         out.notes.push_back(step.what + ": " + done.error().message);
-      else
+      else if (!leave_out(step, done.error()))
         out.error = done.error();
     }
     if (out.error) out.failed = step.what;
   }
-  if (out.error && on_failure == OnFailure::undo) take_back(steps_back(begun), actor, out);
-  if (out.error && on_failure == OnFailure::stop) out.left.push_back(out.failed);
+  if (out.error && on_failure == OnFailure::undo)  // none is back
+    take_back(steps_back(begun), actor, out);
+  else if (out.error && on_failure == OnFailure::stop)
+    out.left.push_back(out.failed);
+  else if (!failed.empty()) {
+    for (const auto& [device, why] : failed) out.left.push_back(why.first);
+    std::tie(out.failed, out.error) = failed.begin()->second;
+    for (const auto& device : plan.devices)
+      if (!failed.contains(device) && !out.unclean.contains(device))
+        static_cast<void>(journal.note_returned(device));
+  }
   return out;
 }
 

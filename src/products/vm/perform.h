@@ -45,9 +45,11 @@ enum class OnFailure {
   stop,  // what was done is wanted: the rest is tried again later
 };
 
-// `vbios`: what was noted when the devices were attached.
+// `vbios`: what was noted when the devices were attached. A detach goes on with the other devices
+// if one fails; those in `accepted` may fail.
 Outcome perform(const Plan& plan, JournalWriter& journal, Hands& hands, OnFailure on_failure,
-                const std::map<PciAddress, std::string>& vbios = {});
+                const std::map<PciAddress, std::string>& vbios = {},
+                const std::vector<PciAddress>& accepted = {});
 
 // The steps that take back what `operation` may have done.
 std::vector<PlanStep> steps_back(const Operation& operation);

@@ -47,6 +47,16 @@ struct PlanStep {
   std::optional<PlanAction> undo = {};
 };
 
+// What a device is known by when its address may be another's (vm/identity.h).
+struct DeviceIdentity {
+  PciAddress address;               // when it was written
+  std::string ids;                  // "10de:2330:10de:16c1": device and subsystem
+  std::optional<std::string> uuid;  // of a GPU
+  std::optional<std::string> serial;
+  std::optional<std::string> slot;  // "pci0000:00/02.0/00.0"
+  bool has_memory = false;          // that another guest must not see
+};
+
 struct Plan {
   std::string operation;                    // "attach", "detach", "recover"
   std::string name;                         // of the virtual machine or whatever else they are for
@@ -55,8 +65,9 @@ struct Plan {
   bool managed = false;                     // binding is left to libvirt
   std::vector<PlanStep> steps;
   std::vector<std::string> warnings;
-  std::vector<std::string> refusals;     // not empty: it cannot be carried out
-  std::vector<std::string> absent = {};  // what was named and is not here; refused as well
+  std::vector<std::string> refusals;            // not empty: it cannot be carried out
+  std::vector<std::string> absent = {};         // what was named and is not here; refused as well
+  std::vector<DeviceIdentity> identities = {};  // of `devices`; in the journal
 };
 
 struct HugePagesRequest {

@@ -91,10 +91,10 @@ class AttachPlanner {
         refuse_for(uuid, instance->around);
     }
     for (const auto* device : devices_)
-      if (device->function.reset_methods.empty() && has_memory(device->function))
+      if (best_resets(device->function, inventory_).empty() && has_memory(device->function))
         plan_.warnings.push_back(device->function.address.text() +
-                                 ": the kernel knows no way to reset it; a guest may find what "
-                                 "another left");
+                                 ": it cannot be reset without others on its bus; after a detach "
+                                 "it stays in quarantine until the machine is restarted");
     if (!inventory_.unseen.empty())
       for (const auto& unseen : inventory_.unseen) plan_.warnings.push_back("not seen: " + unseen);
   }

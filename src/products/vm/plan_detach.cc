@@ -78,7 +78,9 @@ Plan plan_detach(const Plan& attached, const Inventory& inventory) {
             .managed = attached.managed,
             .steps = {},
             .warnings = {},
-            .refusals = {}};
+            .refusals = {},
+            .absent = {},
+            .identities = attached.identities};
   const auto undo_each = [&](auto chosen, const char* why) {
     for (auto step = attached.steps.rbegin(); step != attached.steps.rend(); ++step)
       if (step->undo && chosen(*step)) plan.steps.push_back(step_of(*step->undo, step->act, why));

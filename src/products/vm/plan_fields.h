@@ -37,6 +37,16 @@ FIELDS_OF(PlanStep) {
   FIELD(undo, "The action that takes it back.");
 }
 
+FIELDS_OF(DeviceIdentity) {
+  visit.about("identity", "What a device is known by when addresses have moved.");
+  FIELD(address, "Its PCI address when this was written.", kAlways);
+  FIELD(ids, "Vendor, device, subsystem vendor and subsystem device, in hexadecimal.", kAlways);
+  FIELD(uuid, "UUID of the GPU.");
+  FIELD(serial, "PCI Express serial number.");
+  FIELD(slot, "Path from the host bridge by device and function numbers.");
+  FIELD(has_memory, "Whether it has memory that the next user must not see.");
+}
+
 FIELDS_OF(Plan) {
   visit.about("plan", "Steps in their order.");
   FIELD(operation, "attach or detach.", kAlways);
@@ -48,6 +58,7 @@ FIELDS_OF(Plan) {
   FIELD(warnings, "What should be known before.");
   FIELD(refusals, "Why it cannot be carried out.");
   FIELD(absent, "What was named and is not here.");
+  FIELD(identities, "What the devices are known by.");
 }
 
 }  // namespace vm

@@ -9,6 +9,7 @@
 #include "cli/terminal.h"
 #include "vm/cli/vm_commands.h"
 #include "vm/cli/vm_host.h"
+#include "vm/identity.h"
 #include "vm/report/exit_rules.h"
 #include "vm/report/plan_report.h"
 
@@ -118,7 +119,7 @@ int status(const VmAttachOptions& options) {
   const auto start = Clock::now();
   auto host = open_host(options.globals);
   if (!host) return complain(host.error());
-  auto claims = vm::read_journal(**host, vm::kJournalFolder);
+  auto claims = vm::read_claims(**host, vm::kJournalFolder, inspect(**host, {.libraries = false}));
   if (!claims) return complain(claims.error(), exit_of_vm_error(claims.error()));
   VmStatus told{.claims = std::move(*claims)};
   std::erase_if(told.claims, [&](const vm::Claim& claim) {

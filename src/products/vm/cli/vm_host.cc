@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "machine/gpu_choice.h"
+#include "vm/identity.h"
 
 namespace gpuready::cli {
 
@@ -11,12 +12,22 @@ Result<std::vector<PciAddress>> addresses_of(const std::vector<std::string>& tex
                                              const Globals& globals) {
   std::vector<PciAddress> addresses;
   std::optional<Machine> machine;
+  std::vector<vm::Claim> claims;
   for (const auto& text : texts) {
     if (const auto address = parse_pci_address(text)) {
       addresses.push_back(*address);
       continue;
     }
-    if (!machine) machine = inspect(*TRY(open_host(globals)), {.libraries = false});
+    if (!machine) {
+      const auto host = TRY(open_host(globals));
+      machine = inspect(*host, {.libraries = false});
+      if (auto known = vm::read_claims(*host, vm::kJournalFolder, *machine))
+        claims = std::move(*known);
+    }
+    if (const auto claimed = vm::claimed_device(claims, text)) {
+      addresses.push_back(*claimed);
+      continue;
+    }
     const auto gpu = gpu_named(*machine, "DEVICE", text);
     if (!gpu || !(*gpu)->pci)
       return fail(ErrorKind::bad_input,
@@ -32,7 +43,7 @@ Result<NamedDevices> devices_of(const std::vector<std::string>& texts, const Glo
   std::vector<std::string> addresses;
   for (const auto& text : texts) {
     const auto small = to_lower(text);
-    if (vm::is_uuid(small))
+    if (vm::is_uuid(small) && !addresses_of({text}, globals))  // "GPU-" may be left out
       named.instances.push_back(small);
     else
       addresses.push_back(text);

@@ -10,6 +10,7 @@
 #include "doctor/pcie_log.h"
 #include "machine/pci/pci_addresses.h"
 #include "vm/diagnose/bar_lines.h"
+#include "vm/plan.h"
 #include "vm/readiness.h"
 
 namespace gpuready::vm {
@@ -326,10 +327,13 @@ Matches iommu_faults(const HostView& view) {
 }
 
 Matches no_reset(const HostView& view) {
-  return of_devices(view, [](const Device& device) -> std::optional<Evidence> {
+  return of_devices(view, [&](const Device& device) -> std::optional<Evidence> {
     const auto& function = device.function;
-    if (!function.reset_methods.empty() || !has_memory(function)) return std::nullopt;
-    return sysfs(function, "reset_method", "empty or missing");
+    if (!has_memory(function) || !best_resets(function, view.state.inventory).empty())
+      return std::nullopt;
+    return sysfs(
+        function, "reset_method",
+        function.reset_methods.empty() ? "empty or missing" : "only bus, which others share");
   });
 }
 

@@ -2,8 +2,10 @@
 #include "base/text.h"
 #include "gpuready/vm_c.h"
 #include "host/host.h"
+#include "machine/inspect.h"
 #include "machine/pci/pci_files.h"
 #include "report/c_document.h"
+#include "vm/identity.h"
 #include "vm/operations.h"
 #include "vm/readiness.h"
 #include "vm/report/devices_report.h"
@@ -76,7 +78,8 @@ Result<Json> plan_devices(const char* devices, const char* name, bool managed) {
 Result<Json> read_status() {
   const auto start = Clock::now();
   const auto host = make_live_host();
-  VmStatus told{.claims = TRY(vm::read_journal(*host, vm::kJournalFolder))};
+  VmStatus told{.claims = TRY(vm::read_claims(*host, vm::kJournalFolder,
+                                              inspect(*host, {.libraries = false})))};
   std::erase_if(told.claims,
                 [](const vm::Claim& claim) { return state_of(claim) == vm::ClaimState::gone; });
   return document_of(told, *host, "vm status", start);

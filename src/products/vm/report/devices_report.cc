@@ -12,6 +12,7 @@
 #include "report/summary.h"
 #include "report/terminal/terminal_text.h"
 #include "vm/fields.h"
+#include "vm/plan.h"
 
 namespace gpuready {
 std::vector<const vm::Device*> shown(const VmDevices& devices) {
@@ -113,7 +114,7 @@ void show_fact(TerminalText& out, std::string_view name, const std::string& text
   if (!text.empty()) out.paragraph(2, {fmt::format("{:<16}", name), Ink::dim}, text);
 }
 
-void show_device(const Device& device, TerminalText& out) {
+void show_device(const Device& device, const vm::Inventory& inventory, TerminalText& out) {
   const auto& function = device.function;
   const auto& around = device.around;
   out.line(0, {{function.address.text() + "  ", Ink::bold}, {name_of(device)}});
@@ -131,9 +132,11 @@ void show_device(const Device& device, TerminalText& out) {
   show_fact(out, "IOMMU group", text_of(function.iommu_group));
   show_fact(out, "Moves with",
             around.moves_together.size() > 1 ? joined(around.moves_together) : std::string());
+  const auto resets = vm::best_resets(function, inventory);
   show_fact(out, "Reset",
-            function.reset_methods.empty() ? "none that the kernel knows"
-                                           : join(function.reset_methods, " "));
+            !resets.empty()                  ? resets
+            : function.reset_methods.empty() ? "none that the kernel knows"
+                                             : "none without resetting others on its bus");
   for (const auto& bar : function.bars)
     show_fact(out, fmt::format("BAR {}", bar.index),
               fmt::format("{}{}{}{}", format_bytes(bar.bytes), bar.wide ? ", 64 bits" : "",
@@ -184,7 +187,7 @@ std::string render_terminal(const VmDevices& devices, const TerminalStyle& style
   if (style.quiet) return out.take();
   out.blank();
   if (devices.in_full)
-    for (const auto* device : shown(devices)) show_device(*device, out);
+    for (const auto* device : shown(devices)) show_device(*device, devices.inventory, out);
   else if (!devices.shown.empty())
     show_table(devices, out);
   show_instances(devices, out);

@@ -154,6 +154,7 @@ FIELDS_OF(Claim) {
   DERIVED(devices, it.attached().devices, "Their addresses.", {WHEN(!it.operations.empty())});
   DERIVED(instances, it.attached().instances, "Mediated devices, by UUID.",
           {WHEN(!it.operations.empty() && !it.attached().instances.empty())});
+  FIELD(gone, "Devices that are no longer in this machine.");
   DERIVED(quarantine, it.quarantine(), "Devices in quarantine, by address, and why.",
           {WHEN(!it.operations.empty())});
   visit.hidden(&T::operations);

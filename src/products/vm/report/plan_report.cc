@@ -121,9 +121,15 @@ std::string render_terminal(const VmStatus& status, const TerminalStyle& style) 
                             {std::string(name_of(state_of(claim)))},
                             {claim.operations.empty() ? claim.problem : all_of(claim.attached())}});
     out.table(0, table);
-    for (const auto& claim : status.claims)
+    for (const auto& claim : status.claims) {
       for (const auto& [device, why] : claim.quarantine())
         out.paragraph(0, {"quarantine: ", Ink::warn}, device.text() + ": " + why);
+      for (const auto& device : claim.gone)
+        out.paragraph(0, {"gone: ", Ink::warn},
+                      fmt::format("{} ({}), which was attached to {}, is no longer in this machine",
+                                  device.uuid.value_or(device.address.text()), device.ids,
+                                  claim.attached().name));
+    }
     out.blank();
   }
   out.paragraph(0, {""}, conclusion(status));

@@ -12,8 +12,8 @@ constexpr std::string_view kFirstNamespace = "pid:[4026531836]";
 
 }  // namespace
 
-// Calls "open(PID)", each with the list of device files, and "processes()", whose value says how
-// many there are and how many refused.
+// Calls "open(PID)" and "consoles()", each with the list of device files; "place(FILE)";
+// "mounts()"; and "processes()", whose value says how many there are, how many refused, and why.
 OpenFiles open_files_from(const ProbeDocument& document) {
   OpenFiles out;
   if (document.outcome != ProbeOutcome::completed) {
@@ -23,25 +23,41 @@ OpenFiles open_files_from(const ProbeDocument& document) {
             : fmt::format("open files: the probe {}", to_string(document.outcome));
   }
   for (const auto& [call, answer] : document.calls) {
-    const auto rest = after_prefix(call, "open(");
-    const auto pid =
-        rest && rest->ends_with(')') ? parse_uint(rest->substr(0, rest->size() - 1)) : std::nullopt;
-    if (!pid || *pid > UINT32_MAX || !answer.ok() || !answer.value.is_array()) continue;
-    for (const auto& path : answer.value)
-      if (path.is_string())
-        out.files.push_back({static_cast<std::uint32_t>(*pid), path.get<std::string>()});
+    const auto argument = [&](std::string_view name) {
+      const auto rest = after_prefix(call, std::string(name) + "(");
+      return rest && rest->ends_with(')') ? std::optional(rest->substr(0, rest->size() - 1))
+                                          : std::nullopt;
+    };
+    const auto each = [&](auto add) {
+      if (!answer.ok() || !answer.value.is_array()) return;
+      for (const auto& text : answer.value)
+        if (text.is_string()) add(text.template get<std::string>());
+    };
+    if (const auto node = argument("place"); node && answer.value.is_string())
+      out.places[std::string(*node)] = answer.value.get<std::string>();
+    if (call == "mounts()") each([&](std::string line) { out.mounts.push_back(std::move(line)); });
+    const auto text = argument("open");
+    const auto pid = call == "consoles()" ? 0 : text ? parse_uint(*text) : std::nullopt;
+    if (pid && *pid <= UINT32_MAX)
+      each([&](std::string path) {
+        out.files.push_back({static_cast<std::uint32_t>(*pid), std::move(path)});
+      });
   }
   const auto& summary = document.value("processes()");
   if (const auto& refused = member(summary, "refused");
-      refused.is_number_unsigned() && refused.get<std::uint64_t>() > 0)
-    out.unseen = fmt::format("open files of {} {}: not permitted; run this as root",
-                             refused.get<std::uint64_t>(), refused == 1u ? "process" : "processes");
+      refused.is_number_unsigned() && refused.get<std::uint64_t>() > 0) {
+    const auto& unread = member(summary, "unread");
+    out.unseen = fmt::format("open files of {} {}: not permitted; run this as root{}",
+                             refused.get<std::uint64_t>(), refused == 1u ? "process" : "processes",
+                             unread.is_string() ? "; " + printable(unread.get<std::string>()) : "");
+  }
   return out;
 }
 
 OpenFiles read_open_files(Host& host) {
   const auto documents = host.probe({ProbeRequest{"open-files", {}, std::chrono::seconds(30)}});
-  if (documents.empty()) return {{}, "open files: not asked"};
+  if (documents.empty())
+    return {.files = {}, .places = {}, .mounts = {}, .unseen = "open files: not asked"};
   auto open = open_files_from(documents.front());
   const auto space = host.read_link("/proc/self/ns/pid");
   if (space && *space != kFirstNamespace)

@@ -19,6 +19,13 @@ constexpr std::string_view kMountedFolders[] = {"/sys/fs/ext4", "/sys/fs/xfs", "
 const std::string kBtrfs = "/sys/fs/btrfs/", kBcachefs = "/sys/fs/bcachefs/",
                   kBcache = "/sys/fs/bcache/", kZfsPools = "/proc/spl/kstat/zfs/";
 
+// Filesystems on virtio devices: a type, its transport in the options of the mount, the driver.
+struct VirtioFilesystem {
+  std::string_view type, transport, driver;
+};
+constexpr VirtioFilesystem kVirtioFilesystems[] = {{"9p", "virtio", "9pnet_virtio"},
+                                                   {"virtiofs", "", "virtiofs"}};
+
 using Names = std::vector<std::string>;
 
 // "\040" and others by which proc(5) writes white space.
@@ -38,8 +45,8 @@ class StorageReader {
   explicit StorageReader(Host& host)
       : host_(host), strict_(host, use_.unclear), blocks_(host, strict_) {}
 
-  StorageUse read() {
-    read_mounts();
+  StorageUse read(const Names& foreign) {
+    read_mounts(foreign);
     claim_what_drivers_hold();
     claim_swap();
     add_disks();
@@ -110,11 +117,16 @@ class StorageReader {
 
   // ---- who uses them
 
-  void read_mounts() {
+  void read_mounts(const Names& foreign) {
     for (auto& mount : parse_mounts(strict_.text("/proc/self/mountinfo").value_or("")))
       mounted_.push_back({.mount = std::move(mount), .blocks = {}});
     if (std::ranges::none_of(mounted_, [](const Mounted& m) { return m.mount.point == "/"; }))
       strict_.note("/proc/self/mountinfo does not name the root filesystem");
+    for (auto& mount : parse_mounts(join(foreign, "\n"))) {
+      mount.point += " of another mount namespace";
+      mounted_.push_back({.mount = std::move(mount), .blocks = {}});
+    }
+    for (const auto& one : mounted_) add_virtio_mount(one.mount);
     for (auto& one : mounted_) {
       if (one.mount.point == "/" && one.mount.type.empty() && one.mount.device.starts_with("0:"))
         strict_.note("/proc/self/mountinfo does not say what the root filesystem is");
@@ -129,6 +141,17 @@ class StorageReader {
     for (const auto& one : mounted_)
       for (const auto& name : one.blocks)
         claim(name, {.by = one.mount.point, .essential = one.mount.point == "/"});
+  }
+
+  void add_virtio_mount(const Mount& mount) {
+    for (const auto& [type, transport, driver] : kVirtioFilesystems) {
+      if (mount.type != type) continue;
+      const auto options = split(mount.options, ",");
+      const auto told = std::ranges::find_if(
+          options, [](std::string_view option) { return option.starts_with("trans="); });
+      if (transport.empty() || told == options.end() || told->substr(6) == transport)
+        use_.of_virtio.push_back({mount.point, mount.type, std::string(driver)});
+    }
   }
 
   // A mount names one of its devices at most, and "/dev/root" none.
@@ -257,6 +280,8 @@ std::vector<Mount> parse_mounts(std::string_view text) {
   return mounts;
 }
 
-StorageUse read_storage_use(Host& host) { return StorageReader(host).read(); }
+StorageUse read_storage_use(Host& host, const std::vector<std::string>& foreign) {
+  return StorageReader(host).read(foreign);
+}
 
 }  // namespace gpuready::vm

@@ -26,10 +26,17 @@ struct StorageUse {
     std::string used_by;        // "/data", "swap", "dm-0"; empty: no one
     bool essential = false;     // the root filesystem or swap
   };
+  // A filesystem that a virtio device carries without a block device.
+  struct VirtioMount {
+    std::string point, type;
+    std::string driver;  // of the virtio device
+  };
   std::vector<Disk> disks;
+  std::vector<VirtioMount> of_virtio;
   std::vector<std::string> unclear;  // what could not be read, so that a use may be unseen
   bool pools_unknown = false;        // ZFS: which disks it uses is not told
 };
-StorageUse read_storage_use(Host& host);
+// `foreign`: lines of mountinfo of other mount namespaces.
+StorageUse read_storage_use(Host& host, const std::vector<std::string>& foreign = {});
 
 }  // namespace gpuready::vm

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "doubles/memory_storage.h"
 #include "value/json.h"
+#include "vm/attribute_child.h"
 #include "vm/inventory.h"
 #include "vm/perform.h"
 
@@ -57,8 +58,23 @@ class FakeKernel : public Host, public Storage {
         .native = options.native, .bound = options.native, .override_ = "", .group = options.group};
   }
 
+  // A card in front gives it another address in the same slot.
+  void move(const std::string& from, const std::string& to) {
+    auto device = devices.extract(from);
+    device.key() = to;
+    devices.insert(std::move(device));
+    const auto before = kBus + "devices/" + from, now = kBus + "devices/" + to;
+    for (auto* texts : {&files, &places})
+      for (const auto& [path, text] : std::map(*texts))
+        if (path.starts_with(before)) {
+          (*texts)[now + path.substr(before.size())] = text;
+          texts->erase(path);
+        }
+  }
+
   std::map<std::string, std::string> files;
   std::map<std::string, Device> devices;
+  std::map<std::string, std::string> places;    // where links lead
   std::map<std::string, std::string> mediated;  // UUID -> the device that it is a part of
   int mediated_made = 0;
   std::string log;                  // of the kernel
@@ -151,7 +167,10 @@ class FakeKernel : public Host, public Storage {
     }
     return fail_errno(path, ENOENT);
   }
-  Result<std::string> real_path(const std::string& path) override { return path; }
+  Result<std::string> real_path(const std::string& path) override {
+    const auto place = places.find(path);
+    return place == places.end() ? path : place->second;
+  }
   Result<std::vector<std::string>> list_directory(const std::string& path) override {
     if (forbidden.contains(path)) return fail_errno(path, EACCES);
     std::set<std::string> names;
@@ -327,19 +346,15 @@ inline Result<JobOutcome> FakeKernel::run(const Job& job) {
   JobOutcome out;
   if (!job.args.empty() && job.args[0] == "__attribute") {
     // unbind is a driver's, and names the device in what is written.
-    const auto named = devices.find(job.args[2]);
-    const auto* device = named == devices.end() ? device_of(job.args[1]) : &named->second;
-    if (device && !device->hangs_at.empty() && job.args[1].ends_with("/" + device->hangs_at)) {
+    const auto named = devices.find(job.args[3]);
+    const auto* device = named == devices.end() ? device_of(job.args[2]) : &named->second;
+    if (device && !device->hangs_at.empty() && job.args[2].ends_with("/" + device->hangs_at)) {
       out.end = JobEnd::hung;
       out.abandoned = true;
       out.waits_in = "nv_pci_remove";
       return out;
     }
-    const auto written = outer->write_attribute(job.args[1], job.args[2]);
-    out.out = std::to_string(written                ? 0
-                             : written.error().code ? written.error().code
-                                                    : EIO) +
-              "\n";
+    out.out = attribute_answer(*this, *outer, std::span(job.args).subspan(1));
     return out;
   }
   if (!job.args.empty() && job.args[0] == "check") {
@@ -360,7 +375,7 @@ inline Result<JobOutcome> FakeKernel::run(const Job& job) {
     else
       services.insert(job.args[1]);
   }
-  if (job.program == "modprobe") drivers.insert(job.args[0]);
+  if (job.program == "modprobe") drivers.insert(job.args.back());
   return out;
 }
 

@@ -112,6 +112,58 @@ TEST(VmInventory, InterfacesBelowAnotherBus) {
   EXPECT_EQ(reason("02:00.0"), "network interface usb0 is up");
 }
 
+// What names no device by its node: filesystems on virtio devices, consoles, VFIO's own
+// descriptors.
+constexpr char kVirtio[] = R"json("files":{
+      "/proc/self/mountinfo":"22 1 0:30 / / rw - overlay overlay rw\n", "/proc/swaps":"Filename\tType\n",
+      "/proc/77/comm":"qemu\n",
+      "/sys/devices/pci0000:00/0000:01:00.0/class":"0x020000\n",
+      "/sys/devices/pci0000:00/0000:01:00.0/vendor":"0x1af4\n",
+      "/sys/devices/pci0000:00/0000:01:00.0/device":"0x1041\n",
+      "/sys/kernel/iommu_groups/1/type":"DMA\n", "/sys/bus/pci/drivers/vfio-pci/bind":""},
+     "links":{
+      "/sys/bus/pci/devices/0000:01:00.0":"../../../devices/pci0000:00/0000:01:00.0",
+      "/sys/devices/pci0000:00/0000:01:00.0/driver":"../../../bus/pci/drivers/PCI_DRIVER",
+      "/sys/devices/pci0000:00/0000:01:00.0/virtio0/driver":"../../../../bus/virtio/drivers/VIRTIO_DRIVER",
+      "/sys/devices/pci0000:00/0000:01:00.0/iommu_group":"../../../kernel/iommu_groups/1"},
+     "probes":{"open-files":{"probe":"open-files","version":1,"outcome":"completed","calls":{CALLS}}})json";
+
+std::string answer(const std::string& call, const std::string& value) {
+  return "\"" + call + "\":{\"code\":0,\"value\":" + value + "}";
+}
+
+TEST(VmInventory, UsersThatHoldNoNode) {
+  const auto reason = [](const std::string& calls, const char* driver, const char* virtio) {
+    std::string text = kVirtio;
+    text.replace(text.find("CALLS"), 5, calls);
+    text.replace(text.find("PCI_DRIVER"), 10, driver);
+    text.replace(text.find("VIRTIO_DRIVER"), 13, virtio);
+    const auto host = scripted(text);
+    return at(read_inventory(*host, inspect(*host, {.libraries = false}), {.all = true}), "01:00.0")
+        .reason;
+  };
+  const auto mount = answer("mounts()", "[\"90 80 0:50 / /data rw - virtiofs tag rw\"]");
+  EXPECT_EQ(reason(mount, "virtio-pci", "virtiofs"),
+            "/data of another mount namespace (virtiofs) is mounted");
+  EXPECT_EQ(reason(mount, "virtio-pci", "9pnet_virtio"), "");
+  const auto console = answer("consoles()", "[\"/dev/hvc0\"]");
+  EXPECT_EQ(reason(console, "virtio-pci", "virtio_console"),
+            "the kernel's console is on /dev/hvc0");
+  EXPECT_EQ(reason(console, "virtio-pci", "virtiofs"), "");
+  // An open VFIO device may be any, unless its process holds another file of VFIO, or fdinfo says.
+  const std::string device = "anon_inode:[vfio-device]";
+  const auto vfio = [&](const std::string& calls) { return reason(calls, "vfio-pci", "none"); };
+  EXPECT_EQ(vfio(answer("open(77)", "[\"" + device + "\"]")),
+            "process 77 (qemu) holds a VFIO device open, and the kernel does not report which");
+  EXPECT_EQ(vfio(answer("open(77)", "[\"" + device + "\",\"/dev/vfio/9\"]")), "");
+  const auto told = [&](const std::string& address) {
+    return vfio(answer("open(77)", "[\"" + device + " X\"]") + "," +
+                answer("place(" + device + " X)", "\"/sys/devices/pci0000:00/" + address + "\""));
+  };
+  EXPECT_EQ(told("0000:01:00.0"), "process 77 (qemu) holds it open through VFIO");
+  EXPECT_EQ(told("0000:02:00.0"), "");
+}
+
 TEST(VmInventory, MountsThatAreCutShort) {
   EXPECT_TRUE(parse_mounts("22 1 254:0 /\n").empty());
   const auto mounts =

@@ -1,9 +1,11 @@
 #include "vm/operations.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "doubles/failing_storage.h"
 #include "unit/products/vm/fake_kernel.h"
+#include "vm/identity.h"
 
 namespace gpuready::vm {
 namespace {
@@ -606,6 +608,118 @@ TEST(VmOperations, ADeviceThatVanishesMidwayLosesNothingElse) {
   EXPECT_FALSE(done->ok());
   EXPECT_EQ(kernel.devices[kAudioText].bound, "snd_hda_intel");
   EXPECT_TRUE(kernel.services.contains("nvidia-persistenced.service"));
+}
+
+// ---- claims know their devices, whatever addresses they have
+
+constexpr char kMovedText[] = "0000:18:00.0";
+
+void put_into_slot(FakeKernel& kernel, const char* address, const char* port) {
+  kernel.places[FakeKernel::kBus + "devices/" + address] =
+      std::string("/sys/devices/pci0000:00/0000:00:") + port + "/" + address;
+}
+
+TEST(VmOperations, ADeviceKeepsItsClaimWhenAddressesMove) {
+  FakeKernel kernel;
+  kernel.add(kGpuText, {});
+  put_into_slot(kernel, kGpuText, "02.0");
+  auto hands = kernel.hands(kernel);
+  ASSERT_TRUE(attach(hands, for_guest())->ok());
+  kernel.move(kGpuText, kMovedText);
+  kernel.places[FakeKernel::kBus + "devices/" + kMovedText] =
+      "/sys/devices/pci0000:00/0000:00:02.0/0000:18:00.0";
+  kernel.add(kGpuText, {.group = 2});
+  put_into_slot(kernel, kGpuText, "01.0");
+  const auto state = read_state(kernel, "/state");
+  ASSERT_TRUE(state);
+  EXPECT_EQ(state->inventory.find(kGpu)->around.readiness, Readiness::ready)
+      << state->inventory.find(kGpu)->around.reason;
+  EXPECT_EQ(state->inventory.find(*parse_pci_address(kMovedText))->around.attached_to, "guest-1");
+  const auto detached = detach(hands, "guest-1", {});
+  ASSERT_TRUE(detached && detached->front().ok());
+  EXPECT_TRUE(kernel.is_as_at_first());
+  EXPECT_EQ(kernel.devices[kGpuText].resets, 0);
+}
+
+TEST(VmOperations, SevenOfEightReturn) {
+  FakeKernel kernel;
+  AttachRequest request{.name = "guest-1", .devices = {}};
+  for (int i = 1; i <= 8; ++i) {
+    const auto address = fmt::format("0000:0{}:00.0", i);
+    kernel.add(address, {.group = i});
+    request.devices.push_back(*parse_pci_address(address));
+  }
+  auto hands = kernel.hands(kernel);
+  ASSERT_TRUE(attach(hands, request)->ok());
+  const std::string dead = "0000:03:00.0";
+  kernel.devices[dead].hangs_at = "unbind";
+  const auto detached = detach(hands, "guest-1", {});
+  ASSERT_TRUE(detached);
+  EXPECT_EQ(detached->front().outcome.left,
+            std::vector<std::string>{"Unbind 0000:03:00.0 from vfio-pci"});
+  for (const auto& [address, device] : kernel.devices)
+    EXPECT_EQ(device.bound, address == dead ? "vfio-pci" : "nvidia") << address;
+  const auto state = read_state(kernel, "/state");
+  ASSERT_TRUE(state);
+  EXPECT_EQ(state->inventory.find(request.devices[0])->around.readiness, Readiness::ready);
+  EXPECT_EQ(state->claims.front().attached().devices, std::vector{request.devices[2]});
+  // The operator lets it go as it is, or its driver returns.
+  ASSERT_TRUE(recover(hands, {request.devices[2]}));
+  EXPECT_TRUE(read_state(kernel, "/state")->claims.empty());
+}
+
+TEST(VmOperations, ADeviceThatIsGoneStaysInQuarantineOrIsLetGo) {
+  for (const bool let_go : {false, true}) {
+    FakeKernel kernel;
+    kernel.add(kGpuText, {});
+    kernel.add("0000:65:00.0", {.group = 2});
+    put_into_slot(kernel, kGpuText, "02.0");
+    put_into_slot(kernel, "0000:65:00.0", "03.0");
+    auto hands = kernel.hands(kernel);
+    auto request = for_guest();
+    request.devices.push_back(*parse_pci_address("0000:65:00.0"));
+    ASSERT_TRUE(attach(hands, request)->ok());
+    kernel.move(kGpuText, "0000:77:00.0");
+    put_into_slot(kernel, "0000:77:00.0", "09.0");  // it looks like another device
+    const auto detached = detach(hands, "guest-1", {});
+    ASSERT_TRUE(detached);
+    EXPECT_EQ(detached->front().outcome.unclean.size(), 1u);
+    EXPECT_EQ(kernel.devices["0000:65:00.0"].bound, "nvidia");
+    if (let_go) {
+      ASSERT_TRUE(recover(hands, {kGpu}));
+      EXPECT_TRUE(read_state(kernel, "/state")->claims.empty());
+      continue;
+    }
+    kernel.move("0000:77:00.0", kGpuText);
+    put_into_slot(kernel, kGpuText, "02.0");
+    EXPECT_TRUE(read_state(kernel, "/state")->inventory.find(kGpu)->around.quarantine);
+    const auto recovered = recover(hands, {});
+    ASSERT_TRUE(recovered && recovered->front().ok());
+    EXPECT_TRUE(kernel.is_as_at_first());
+    EXPECT_TRUE(read_state(kernel, "/state")->claims.empty());
+  }
+}
+
+TEST(VmOperations, ADriverThatWasUnloadedIsLoadedForItsDevice) {
+  FakeKernel kernel;
+  kernel.add(kGpuText, {});
+  auto hands = kernel.hands(kernel);
+  ASSERT_TRUE(attach(hands, for_guest())->ok());
+  kernel.drivers.erase("nvidia");
+  const auto detached = detach(hands, "guest-1", {});
+  ASSERT_TRUE(detached && detached->front().ok());
+  EXPECT_TRUE(kernel.is_as_at_first());
+}
+
+TEST(VmOperations, AClaimedDeviceHasItsUuidStill) {
+  Claim claim;
+  auto& identity = claim.operations.emplace_back().plan.identities.emplace_back();
+  identity.address = kGpu;
+  identity.uuid = "GPU-aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee";
+  for (const char* text :
+       {"GPU-AAAAAAAA-bbbb-cccc-dddd-eeeeeeeeeeee", "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee"})
+    EXPECT_EQ(claimed_device({claim}, text), kGpu) << text;
+  EXPECT_EQ(claimed_device({claim}, "GPU-aaaaaaaa"), std::nullopt);
 }
 
 TEST(VmOperations, TheOperatorMayAcceptWhatCannotBeTested) {

@@ -36,8 +36,9 @@ TEST(PciFunction, WhatSysfsShows) {
   const auto host = scripted(with_status("active"));
   auto function = read_pci_function(*host, kAddress);
   ASSERT_TRUE(function);
-  PciFunction* const one[] = {&*function};
-  read_overrides(*host, one);
+  std::vector<std::string> unclear;
+  const LockedRead one[] = {{&*function, &unclear}};
+  read_locked_attributes(*host, one);
   EXPECT_EQ(function->vendor_id, 0x10de);
   EXPECT_EQ(function->driver, "nvidia");
   EXPECT_EQ(function->driver_override, std::nullopt);  // "(null)"
