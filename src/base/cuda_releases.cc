@@ -18,6 +18,13 @@ constexpr CudaRelease kReleases[] = {
     {"13.5", "9.5", ""},
 };
 
+// Of a major version, the driver that runs what any of its releases built.
+struct LeastDriver {
+  int major;
+  std::string_view driver;
+};
+constexpr LeastDriver kLeastDrivers[] = {{11, "450.80.02"}, {12, "525.60.13"}, {13, "580.65.06"}};
+
 Version version_of(std::string_view text) { return parse_version(text).value_or(Version{}); }
 
 }  // namespace
@@ -35,6 +42,15 @@ const CudaRelease* release_of_ptx(const Version& isa) {
   for (const auto& release : kReleases)
     if (version_of(release.ptx_isa) >= isa) return &release;
   return nullptr;
+}
+
+std::optional<std::string_view> least_driver_of_cuda(const Version& cuda) {
+  for (const auto& least : kLeastDrivers)
+    if (least.major == cuda.major()) return least.driver;
+  for (const auto& release : kReleases)
+    if (version_of(release.cuda).major() == cuda.major() && version_of(release.cuda) >= cuda)
+      return release.driver;
+  return std::nullopt;
 }
 
 }  // namespace gpuready

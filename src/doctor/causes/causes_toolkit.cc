@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "base/cuda_releases.h"
 #include "base/text.h"
 #include "doctor/facts.h"
-#include "machine/nvidia/cuda_drivers.h"
 
 namespace gpuready::doctor {
 namespace {
@@ -72,7 +72,7 @@ std::vector<Match> toolkit_newer(const Facts& facts) {
         "does not: where a program has no code for this GPU, loading it fails with CUDA error 222.";
     match.cure = "Build code for exactly this GPU (-arch=sm_XX), or install a newer driver.";
   } else {
-    if (const auto least = least_driver_of_cuda(newest.release.major))
+    if (const auto least = least_driver_of_cuda({{newest.release.major, newest.release.minor}}))
       match.cure = fmt::format(
           "Install driver {} or newer{}; or on a data-centre GPU the package cuda-compat-{}-{}, "
           "with its directory first in LD_LIBRARY_PATH; or use an older toolkit.",

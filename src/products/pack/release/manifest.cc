@@ -90,6 +90,8 @@ std::optional<std::string> wrong_with_variant(const Variant& variant) {
   for (const auto& code : variant.code)
     if (!paths.contains(code.path) || links.contains(code.path))
       return fmt::format("its code names {}, which is not one of its files", code.path);
+    else if (code.cuda && !parse_version(*code.cuda))
+      return fmt::format("its code of {} has no CUDA version: {}", code.path, *code.cuda);
   if (variant.for_cpu() && !variant.probes.empty())
     return "it has probes and no architectures, so nothing of it is launched";
   for (const auto& probe : variant.probes) {

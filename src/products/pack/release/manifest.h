@@ -55,7 +55,7 @@ struct CodeOfModules {
 struct CodeOfFile {
   std::string path;
   std::vector<CodeOfModules> modules;
-  std::optional<int> cuda_major;
+  std::optional<std::string> cuda;  // "12.8"
   bool operator==(const CodeOfFile&) const = default;
 };
 

@@ -50,9 +50,7 @@ FIELDS_OF(pack::CodeOfFile) {
   visit.about("code", "Device code of a file, as scanned.");
   FIELD(path, "Path within the package.", kAlways);
   FIELD(modules, "Its modules, by the builds that they exist in.", kAlways);
-  FIELD(cuda_major,
-        "CUDA major version that it was built with or needs, which sets the least driver.",
-        {.least = 1, .most = 99});
+  FIELD(cuda, "The CUDA that it was built with or needs, which sets the least driver.");
 }
 
 FIELDS_OF(pack::ProbeArgument) {

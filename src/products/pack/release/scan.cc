@@ -45,7 +45,8 @@ std::optional<DeviceCode> parse_code(std::string_view text) {
 }
 
 CodeOfFile written(const FileCode& code) {
-  CodeOfFile out{code.path, {}, code.cuda_major};
+  CodeOfFile out{code.path, {}, {}};
+  if (code.cuda) out.cuda = version_text(*code.cuda);
   for (const Modules& modules : code.modules) {
     std::set<std::string> targets;
     for (const auto& each : modules.codes)
@@ -56,7 +57,7 @@ CodeOfFile written(const FileCode& code) {
 }
 
 FileCode judged(const CodeOfFile& code) {
-  FileCode out{code.path, {}, code.cuda_major};
+  FileCode out{code.path, {}, code.cuda ? parse_version(*code.cuda) : std::nullopt};
   for (const CodeOfModules& modules : code.modules) {
     auto& made = out.modules.emplace_back(Modules{{}, modules.count, !modules.bare});
     for (const auto& text : modules.targets)

@@ -79,38 +79,37 @@ std::vector<Modules> modules_of(const FileReport& file) {
 }
 
 // Of libcudart.so.12 and its like among what it needs, whose version is CUDA's own.
-int cuda_major_of_libraries(const FileReport& file) {
+std::optional<Version> cuda_of_libraries(const FileReport& file) {
   constexpr std::array<std::string_view, 4> kOfCuda = {"libcudart.so.", "libcublas.so.",
                                                        "libcublasLt.so.", "libnvJitLink.so."};
-  if (!file.elf) return 0;
+  if (!file.elf) return std::nullopt;
   std::vector<std::string> names = file.elf->needed;
   names.push_back(file.elf->soname);  // it may be one of them
   for (const std::string& name : names)
     for (const auto prefix : kOfCuda)
       if (const auto rest = after_prefix(name, prefix))
-        if (const auto version = parse_version(*rest)) return version->major();
-  return 0;
+        if (auto version = parse_version(*rest)) return version;
+  return std::nullopt;
 }
 
 // Of the compiler: a library may hold the runtime of its CUDA without naming it.
-int cuda_major_of_compiler(const FileReport& file) {
-  int major = 0;
+std::optional<Version> cuda_of_compiler(const FileReport& file) {
+  std::optional<Version> newest;
   for (const CarrierGroup& group : file.groups)
     for (const DeviceCode& code : group.codes) {
       if (!is_container(group.carrier)) continue;
-      if (code.of_cuda_13) major = std::max(major, 13);
+      if (code.of_cuda_13) newest = std::max(newest, std::optional(Version{{13, 0}}));
       const auto* release = code.ptx_isa ? release_of_ptx(*code.ptx_isa) : nullptr;
-      const auto cuda = release ? parse_version(release->cuda) : std::nullopt;
-      if (cuda) major = std::max(major, cuda->major());
+      if (release) newest = std::max(newest, parse_version(release->cuda));
     }
-  return major;
+  return newest;
 }
 
 // What a driver is asked to load for a GPU.
 struct Work {
   const std::vector<Modules>& modules;
   TargetGpu gpu;
-  std::optional<int> cuda_major;
+  const std::optional<Version>& built_with;
   std::optional<Version> cudnn;  // whose part it is
   bool of_cudnn = false;         // a part of one, of whatever version
 
@@ -119,11 +118,15 @@ struct Work {
     if (auto text = driver_obstacle(gpu, driver); !text.empty()) return text;
     if (auto text = cudnn && gpu.cuda ? cudnn_obstacle(*cudnn, *gpu.cuda) : ""; !text.empty())
       return text;
-    if (!cuda_major || !gpu.cuda || !driver.version) return {};
-    const auto least = least_driver_of_cuda(*cuda_major);
-    if (!least || *driver.version >= *least) return {};
-    if (driver.crosses_majors() && driver.cuda->major() >= *cuda_major) return {};  // cuda-compat
-    return fmt::format("it needs CUDA {}: driver {} or newer{}", *cuda_major, driver_text(*least),
+    if (!built_with || !gpu.cuda || !driver.version) return {};
+    const auto least = least_driver_of_cuda(*built_with);
+    if (!least || *driver.version >= *parse_version(*least)) return {};
+    const int major = built_with->major();
+    if (driver.crosses_majors() && driver.cuda->major() >= major) return {};  // cuda-compat
+    return fmt::format("it needs CUDA {}: driver {} or newer{}",
+                       major < kFirstCudaWithMinorCompatibility ? version_text(*built_with)
+                                                                : std::to_string(major),
+                       *least,
                        starts_with_cuda_compat(*gpu.cuda) == true
                            ? ", or NVIDIA's cuda-compat package of that CUDA"
                            : "");
@@ -192,10 +195,7 @@ Change change_for(const Work& work, const Driver& driver) {
 }  // namespace
 
 FileCode code_of(const FileReport& file) {
-  FileCode code{file.path, modules_of(file), {}};
-  if (const int major = std::max(cuda_major_of_libraries(file), cuda_major_of_compiler(file)))
-    code.cuda_major = major;
-  return code;
+  return {file.path, modules_of(file), std::max(cuda_of_libraries(file), cuda_of_compiler(file))};
 }
 
 std::string FileAnswer::why_none() const {
@@ -205,7 +205,7 @@ std::string FileAnswer::why_none() const {
 
 FileAnswer explain(const FileCode& file, const TargetGpu& gpu, const Driver& driver) {
   FileAnswer answer;
-  const Work work{file.modules, gpu, file.cuda_major, cudnn_of_path(file.path),
+  const Work work{file.modules, gpu, file.cuda, cudnn_of_path(file.path),
                   base_name(file.path).starts_with("libcudnn")};
   std::map<std::pair<Obstacle, std::string>, std::uint64_t> reasons;
   for (const Modules& module : work.modules) {

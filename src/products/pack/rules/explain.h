@@ -39,10 +39,9 @@ struct Modules {
 // What decides of a file: the same from a scan and from a release's manifest.
 struct FileCode {
   std::string path;
-  std::vector<Modules>
-      modules;  // a container without any code that could be loaded is not among them
-  std::optional<int>
-      cuda_major;  // of the CUDA that it was built with or needs; sets the least driver
+  // A container without any code that could be loaded is not among them.
+  std::vector<Modules> modules;
+  std::optional<Version> cuda;  // that it was built with or needs, which sets the least driver
 };
 FileCode code_of(const FileReport& file);
 

@@ -9,14 +9,6 @@
 namespace gpuready::pack {
 namespace {
 
-// NVIDIA, "CUDA Compatibility", minor version compatibility.
-struct Floor {
-  int major;
-  std::string_view driver;
-};
-constexpr Floor kFloors[] = {
-    {9, "384.81"}, {10, "410.48"}, {11, "450.80.02"}, {12, "525.60.13"}, {13, "580.65.06"}};
-
 // The last branches: NVIDIA, "Support plan for Kepler" and "for Maxwell, Pascal and Volta".
 struct LastBranch {
   int major, minor;  // architectures up to this one
@@ -60,12 +52,6 @@ std::optional<Version> cuda_of_driver(const Version& driver) {
     cuda = version_of(release.cuda);
   }
   return cuda;
-}
-
-std::optional<Version> least_driver_of_cuda(int major) {
-  for (const auto& floor : kFloors)
-    if (floor.major == major) return version_of(floor.driver);
-  return std::nullopt;
 }
 
 DriverSpan drivers_of(const CudaTarget& gpu) {

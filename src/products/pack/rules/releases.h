@@ -16,9 +16,6 @@ namespace gpuready::pack {
 
 // The CUDA version that a driver is of, by its version: "535.104.05" is of 12.2.
 std::optional<Version> cuda_of_driver(const Version& driver);
-// The first driver on which programs of this CUDA major version run, through NVIDIA's compatibility
-// of minor versions; nothing for a major that is newer than the table.
-std::optional<Version> least_driver_of_cuda(int major);
 
 // The first and last driver branch that drives an architecture; absent: no end, or not known.
 struct DriverSpan {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <ranges>
 
+#include "base/cuda_releases.h"
 #include "base/text.h"
 #include "machine/nvidia/architectures.h"
-#include "machine/nvidia/cuda_drivers.h"
 #include "machine/pci/pci_ids.h"
 #include "value/vendors.h"
 #include "vm/drivers/nvidia_gpus.h"
@@ -181,7 +181,7 @@ Result<CudaCompatibility> compare_cuda(std::string_view image_cuda,
   out.driver_version = driver_version;
   const auto* branch = branch_of(*driver);
   if (branch != nullptr) out.native_cuda = branch->native_cuda;
-  const auto least = least_driver_of_cuda(release.major());
+  const auto least = least_driver_of_cuda(release);
   if (least) out.least_driver = *least;
   const auto* first = first_branch_with(release);
   const auto& last = last_with_cuda();

@@ -14,7 +14,8 @@ Manifest good() {
   Variant variant;
   variant.name = "modern";
   variant.architectures = {"80", "90+PTX"};
-  variant.code = {{"lib/x.so", {{{"sm_80", "compute_90@8.4 zstd"}, 3}, {{"sm_70"}, 1, true}}, 12}};
+  variant.code = {
+      {"lib/x.so", {{{"sm_80", "compute_90@8.4 zstd"}, 3}, {{"sm_70"}, 1, true}}, "12.8"}};
   variant.floors.driver = "550.1";
   variant.files = {{"lib/x.so", std::nullopt, 100, kHash, true, 0, 90},
                    {"lib/x.so.1", "x.so", 0, std::nullopt, false, 0, 0}};

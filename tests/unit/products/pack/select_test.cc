@@ -160,8 +160,8 @@ TEST(Select, EveryFileMustLoad) {
 TEST(Select, TheCudaThatAFileWasBuiltWithSetsTheDriver) {
   Manifest manifest = release();
   manifest.variants = {variant("cu13", {"sm_80"}), variant("cu12", {"sm_80"})};
-  manifest.variants[0].code[0].cuda_major = 13;
-  manifest.variants[1].code[0].cuda_major = 12;
+  manifest.variants[0].code[0].cuda = "13.0";
+  manifest.variants[1].code[0].cuda = "12.8";
   const auto selection = select_variant(manifest, machine("8.0", "570.26"));
   EXPECT_EQ(chosen(selection), "cu12");
   EXPECT_EQ(considered(selection, "cu13").problems.at(0),

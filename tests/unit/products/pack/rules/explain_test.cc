@@ -98,7 +98,7 @@ TEST(Explain, LibrariesOfACudaMajorVersionSetTheDriver) {
   FileReport file = inspect_bytes("file", fat_binary({cubin_entry(80)}));
   file.elf = ElfFacts{};
   file.elf->needed = {"libcudart.so.13", "libc.so.6"};
-  EXPECT_EQ(code_of(file).cuda_major, 13);
+  EXPECT_EQ(code_of(file).cuda, parse_version("13"));
   const auto on =
       explain(code_of(file), *parse_target_gpu("8.0"), {.version = parse_version("575.51.03")});
   EXPECT_EQ(on.runs, Runs::none);
@@ -116,12 +116,15 @@ TEST(Explain, TheCompilersCudaSetsTheDriver) {
                   .payload = cubin({.architecture = static_cast<int>(architecture)}),
                   .isa = {1, abi}});
   };
-  const auto major = [](const Data& file) { return code_of(inspect_bytes("x", file)).cuda_major; };
-  EXPECT_EQ(major(fat_binary({compiled(80, 8)})), 13);
-  EXPECT_EQ(major(fat_binary({compiled(80, 7), compiled(100, 8)})), std::nullopt);
-  EXPECT_EQ(major(fat_binary({compiled(80, 7), ptx_entry(100, {8, 8})})), 12);
-  EXPECT_EQ(major(fat_binary({ptx_entry(52, {7, 8})})), 11);
-  EXPECT_EQ(major(zstd(cubin({.architecture = 80}))), std::nullopt);
+  const auto cuda = [](const Data& file) {
+    const auto version = code_of(inspect_bytes("x", file)).cuda;
+    return version ? version_text(*version) : "";
+  };
+  EXPECT_EQ(cuda(fat_binary({compiled(80, 8)})), "13.0");
+  EXPECT_EQ(cuda(fat_binary({compiled(80, 7), compiled(100, 8)})), "");
+  EXPECT_EQ(cuda(fat_binary({compiled(80, 7), ptx_entry(100, {8, 8})})), "12.9");
+  EXPECT_EQ(cuda(fat_binary({ptx_entry(52, {7, 8})})), "11.8");
+  EXPECT_EQ(cuda(zstd(cubin({.architecture = 80}))), "");
   EXPECT_EQ(answer(fat_binary({compiled(80, 8)}), "8.6", "570.26").runs, Runs::none);
   EXPECT_EQ(answer(fat_binary({compiled(80, 8)}), "8.6", "580.65.06").runs, Runs::all);
   EXPECT_EQ(answer(fat_binary({compiled(80, 7)}), "8.6", "535.104.05").runs, Runs::all);
