@@ -35,7 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   for (const char* gpu : {"5.0", "8.7", "9.0", "10.3", "gfx90a"})
     for (const char* driver : {"", "535.104.05"}) {
       const auto answer =
-          explain(report, *parse_target_gpu(gpu), {.version = parse_version(driver)});
+          explain(code_of(report), *parse_target_gpu(gpu), {.version = parse_version(driver)});
       if (answer.loads() > answer.modules) std::abort();
     }
   const FileReport streamed = of_stream(bytes, 1 + size / 3);

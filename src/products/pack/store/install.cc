@@ -84,6 +84,30 @@ Result<void> write_info(Host& host, const Places& places, const std::string& tex
   return write_file_atomically(places.info, text, kStoreFile, storage);
 }
 
+// All versions but the current one and the one before it go, and the objects that neither needs.
+Result<Collected> keep_two(Store& store) {
+  std::set<std::uint64_t> kept;
+  if (const auto current = TRY(store.current())) {
+    kept.insert(*current);
+    // What it needs, and which one was before it, is not guessed.
+    const auto now = read_current(store);
+    if (!now)
+      return Error{now.error().kind,
+                   now.error().message + ". Nothing was removed: install again first",
+                   now.error().code};
+    if (now->installed.previous) kept.insert(*now->installed.previous);
+  }
+  Collected collected;
+  TRY(store.remove_incomplete());
+  for (const auto& each : TRY(store.installed())) {
+    if (kept.contains(each.number)) continue;
+    TRY(store.remove_generation(each.number));
+    collected.generations.push_back(each.number);
+  }
+  collected.objects = TRY(store.remove_unused_objects());
+  return collected;
+}
+
 class Installer {
  public:
   Installer(Host& host, Origin& origin, const Release& release, const InstallTarget& target,
@@ -244,6 +268,9 @@ class Installer {
     outcome_.installed = std::move(installed);
     outcome_.end = InstallEnd::installed;
     tell_programs(write_info(host_, options_.places, info, *options_.storage));
+    if (const auto kept = keep_two(store_); !kept)
+      outcome_.notes.push_back("Versions before the previous one are still there: " +
+                               kept.error().message);
     return {};
   }
 
@@ -493,26 +520,7 @@ Result<Collected> collect_garbage(Host& host, Storage& storage, const Places& pl
   Store store(host, storage, places.store);
   TRY(check_installed(store));
   const auto lock = TRY(store.open(wait));
-  std::set<std::uint64_t> kept;
-  if (const auto current = TRY(store.current())) {
-    kept.insert(*current);
-    // What it needs, and which one was before it, is not guessed.
-    const auto now = read_current(store);
-    if (!now)
-      return Error{now.error().kind,
-                   now.error().message + ". Nothing was removed: install again first",
-                   now.error().code};
-    if (now->installed.previous) kept.insert(*now->installed.previous);
-  }
-  Collected collected;
-  TRY(store.remove_incomplete());
-  for (const auto& each : TRY(store.installed())) {
-    if (kept.contains(each.number)) continue;
-    TRY(store.remove_generation(each.number));
-    collected.generations.push_back(each.number);
-  }
-  collected.objects = TRY(store.remove_unused_objects());
-  return collected;
+  return keep_two(store);
 }
 
 Result<void> uninstall(Host& host, Storage& storage, const Places& places, bool forget,
