@@ -154,7 +154,7 @@ std::vector<Slow> slow_rates(const Machine& machine, const std::vector<Verdict>&
   return slow;
 }
 
-// The GPU that most pairs have in common stands for them; one pair alone stays a pair.
+// The GPU that most pairs have in common stands for them; a single pair stays a pair.
 std::vector<int> common_gpus(const std::vector<Slow>& slow) {
   std::map<int, std::map<const Verdict*, int>> pairs_of;
   for (const Slow& one : slow)

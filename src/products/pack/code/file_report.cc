@@ -33,7 +33,7 @@ FileReport report_of(std::string path, Source& source, const Pieces& pieces) {
   Census census = take_census(source, [&] {
     const auto elf = read_elf(pieces);
     if (!elf || elf->machine == kElfMachineCuda || elf->machine == kElfMachineAmdGpu)
-      return std::vector<Section>();  // device code is no library
+      return std::vector<Section>();  // device code is not a library
     report.elf = facts_of(*elf);
     end = elf->end;
     return sections_with_bytes(elf->sections);

@@ -162,10 +162,12 @@ Result<void> adopt(Host& host, Recipe& recipe, const std::vector<ExistingPackage
     build.out_folder = options.work_folder + "/built";
     build.run_commands = false;
     TRY(make_folders(build.out_folder, storage));
-    // What would keep any from being published is found before one is compressed.
+    // What would keep any from being published is found before one is compressed. A single one is
+    // checked while it is built, and publish() refuses it.
     std::vector<std::string> problems;
+    build.only_check = true;
     for (const auto& package : packages) {
-      build.only_check = true;
+      if (packages.size() == 1) break;
       const auto checked = TRY(build_from(host, recipe, package, options, build));
       for (const auto& problem : problems_of(checked, build.accept_gaps))
         problems.push_back(fmt::format("variant {}: {}", package.variant, problem));
