@@ -36,6 +36,9 @@ inline Bytes whole_slice(Bytes bytes, std::uint64_t offset, std::uint64_t size) 
   return part.size() == size ? part : Bytes();
 }
 
+inline Bytes bytes_of(std::string_view text) {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
 inline std::string_view text_of(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }

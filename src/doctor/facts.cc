@@ -124,8 +124,7 @@ bool any_gpu(const Machine& machine, Vendor vendor) {
 }
 
 bool answers(const Machine& machine, const Gpu& gpu) {
-  if (!machine.nvidia.nvml_start || !machine.nvidia.nvml_start->ok() || !gpu.nvml_index)
-    return false;
+  if (!nvml_started(machine) || !gpu.nvml_index) return false;
   return !failed_call(gpu, "nvml", nvml_code::kGpuIsLost) &&
          !failed_call(gpu, "nvml", nvml_code::kResetRequired) &&
          !failed_call(gpu, "nvml", nvml_code::kUnknown);
@@ -202,7 +201,7 @@ std::optional<Match> suspects(const Machine& machine, Vendor vendor) {
       add(unanswering, *device);
   }
   // While NVML does not start nothing is listed: a GPU without its driver is then the likelier one.
-  const bool listed = machine.nvidia.nvml_start && machine.nvidia.nvml_start->ok();
+  const bool listed = nvml_started(machine);
   if (listed || match.pci.empty()) {
     match.gpus.insert(match.gpus.end(), unanswering.gpus.begin(), unanswering.gpus.end());
     match.pci.insert(match.pci.end(), unanswering.pci.begin(), unanswering.pci.end());

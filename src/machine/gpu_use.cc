@@ -39,10 +39,6 @@ const ApiStatus* nvml_error(const Gpu& gpu, int code) {
   return nullptr;
 }
 
-bool nvml_started(const Machine& machine) {
-  return machine.nvidia.nvml_start && machine.nvidia.nvml_start->ok();
-}
-
 // On these platforms GPUs are on no PCI bus that we see, and NVML knows little.
 bool odd_platform(const Machine& machine) {
   return machine.system.wsl2 || machine.system.jetson_release.has_value();
@@ -231,6 +227,10 @@ constexpr Answer (*kQuestions[])(const Machine&, const Gpu&) = {
     of_nvml,    of_cuda,    of_rocm,        of_visibility};
 
 }  // namespace
+
+bool nvml_started(const Machine& machine) {
+  return machine.nvidia.nvml_start && machine.nvidia.nvml_start->ok();
+}
 
 std::string_view to_string(GpuUse use) {
   constexpr std::string_view kNames[] = {"usable",   "unusable",     "hidden",

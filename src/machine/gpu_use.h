@@ -27,6 +27,9 @@ struct GpuAccess {
 };
 GpuAccess access_to(const Machine& machine, const Gpu& gpu);
 
+// NVML answers here.
+bool nvml_started(const Machine& machine);
+
 // The driver runs it, and what programs ask does not list it, though no variable hides it: the CUDA
 // driver of a GPU that NVML lists, ROCm of one that the kernel's KFD lists.
 bool left_out_by_cuda(const Machine& machine, const Gpu& gpu);

@@ -98,12 +98,9 @@ Judged of_verdict(const Verdict& verdict) {
   return not_judged(verdict.test + ": " + verdict.reason);
 }
 
-bool nvml_answers(const Machine& machine) {
-  return machine.nvidia.nvml_start && machine.nvidia.nvml_start->ok();
-}
 // NVML is not here; one that is here and gave no answer could have been asked.
 Answer without_nvml(const Case& on) {
-  if (on.gpu.vendor != Vendor::nvidia || nvml_answers(on.machine)) return std::nullopt;
+  if (on.gpu.vendor != Vendor::nvidia || nvml_started(on.machine)) return std::nullopt;
   const auto& outcome = on.machine.nvidia.nvml_outcome;
   if (!outcome || *outcome == "no_library" || *outcome == "not_asked")
     return hidden("NVML is not here");
@@ -206,7 +203,7 @@ Answer judge_coverage(const Case& on) {
                                 static_cast<double>(base - std::min(base / 2, kContextBytes)));
     const auto tested = static_cast<double>(coverage.tested_bytes);
     const Metric figure{"memory_tested", tested, "B", limit,
-                        nvml_answers(on.machine) ? "NVML's total, without what it reports as used"
+                        nvml_started(on.machine) ? "NVML's total, without what it reports as used"
                                                  : "the driver's total"};
     const std::string text = fmt::format(
         "{} of its memory was tested",

@@ -58,7 +58,7 @@ std::vector<Match> cuda_failed(const Facts& facts) {
 std::vector<Match> not_listed_by_nvml(const Facts& facts) {
   const auto& machine = facts.machine;
   const auto& nvidia = machine.nvidia;
-  if (!nvidia.nvml_start || !nvidia.nvml_start->ok()) return {};
+  if (!nvml_started(machine)) return {};
   std::vector<Match> matches;
   for (const auto& gpu : machine.gpus) {
     if (gpu.vendor != Vendor::nvidia || gpu.faked || gpu.suspended || !gpu.pci) continue;

@@ -1,5 +1,6 @@
 // NVIDIA's module for unified memory, which CUDA needs and NVML does not.
 #include "doctor/facts.h"
+#include "machine/gpu_use.h"
 
 namespace gpuready::doctor {
 namespace {
@@ -10,8 +11,7 @@ bool node_platform(const Machine& machine) {
 
 // What libcuda answers where it cannot use /dev/nvidia-uvm, by driver branch.
 bool cuda_unknown(const Machine& machine) {
-  return failed_start(machine.nvidia.cuda_start, {3, 304, 999}) && machine.nvidia.nvml_start &&
-         machine.nvidia.nvml_start->ok();
+  return failed_start(machine.nvidia.cuda_start, {3, 304, 999}) && nvml_started(machine);
 }
 
 std::vector<Match> uvm_missing(const Facts& facts) {

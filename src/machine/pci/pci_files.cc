@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "base/bytes.h"
 #include "base/optional_min.h"
 #include "base/text.h"
 #include "base/vendor_codes.h"
@@ -73,27 +74,21 @@ PcieLink slower_of(const PcieLink& a, const PcieLink& b) {
   return {optional_min(a.generation, b.generation), optional_min(a.width, b.width)};
 }
 
-namespace {
-std::optional<unsigned> le16(std::string_view bytes, std::size_t at) {
-  if (at + 2 > bytes.size()) return std::nullopt;
-  return static_cast<unsigned char>(bytes[at]) | static_cast<unsigned char>(bytes[at + 1]) << 8;
-}
-}  // namespace
-
 // PCI Local Bus Specification 3.0, 6.1 and 6.7 (status bit 4, capabilities pointer at 0x34); PCI
 // Express Base Specification 5.0, 7.5.3 (capability 0x10, Link Control 2 at 0x30 from version 2
 // on).
 std::optional<int> parse_target_generation(std::string_view config) {
   constexpr unsigned kHasList = 0x10, kExpress = 0x10;
   constexpr int kMostCapabilities = 48;  // as many as fit; a list may be a circle
-  const auto status = le16(config, 0x06);
+  const auto le16 = [&](std::size_t at) { return load<std::uint16_t>(bytes_of(config), at); };
+  const auto status = le16(0x06);
   if (!status || !(*status & kHasList) || config.size() <= 64) return std::nullopt;
   std::size_t at = static_cast<unsigned char>(config[0x34]) & 0xfcu;
   for (int i = 0; i < kMostCapabilities && at >= 0x40; ++i) {
-    const auto head = le16(config, at);
+    const auto head = le16(at);
     if (!head) return std::nullopt;
     if ((*head & 0xff) == kExpress) {
-      const auto flags = le16(config, at + 2), control = le16(config, at + 0x30);
+      const auto flags = le16(at + 2), control = le16(at + 0x30);
       if (!flags || (*flags & 0xf) < 2 || !control) return std::nullopt;
       const int target = static_cast<int>(*control & 0xf);
       return target >= 2 && target <= 6 ? std::optional(target) : std::nullopt;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/bytes.h"
 #include "base/text.h"
 #include "machine/pci/pci_files.h"
 
@@ -37,10 +38,7 @@ std::optional<std::string> parse_serial(std::string_view config) {
   constexpr std::size_t kFirst = 0x100, kHops = 64;
   constexpr std::uint32_t kSerialNumber = 3;
   const auto dword = [&](std::size_t at) {
-    std::uint32_t value = 0;
-    for (std::size_t i = 4; i-- > 0;)
-      value = value << 8 | static_cast<unsigned char>(config[at + i]);
-    return value;
+    return load<std::uint32_t>(bytes_of(config), at).value_or(0);
   };
   std::size_t at = kFirst;
   for (std::size_t hop = 0; hop < kHops && at >= kFirst && at + 12 <= config.size(); ++hop) {
