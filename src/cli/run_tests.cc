@@ -239,8 +239,7 @@ Result<int> run_tests(std::string command, TestCommand options) {
   auto accept_rules = TRY(parse_accept_rules(options.accept));
   auto host = TRY(open_host(options.globals));
   auto machine = TRY(inspect_as_asked(*host, options.globals, {.full = true}));
-  auto devices = TRY(unique_devices(options.globals.devices, machine));
-  options.globals.devices = std::move(devices);
+  options.globals.devices = TRY(unique_devices(options.globals.devices, machine));
 
   Report report = begin_report(std::move(command), std::move(machine));
   report.findings = diagnose(report.machine, {.expected_gpus = options.require_gpu,

@@ -36,8 +36,7 @@ Result<void> ComputeTest::steps() {
         "this process rounds or flushes differently than IEEE 754 says: no reference values");
     return {};
   }
-  auto launcher = TRY(ComputeLauncher::make(device_));
-  launcher_.emplace(std::move(launcher));
+  launcher_.emplace(TRY(ComputeLauncher::make(device_)));
   exact_ops_ = launcher_->ops(0, kComputeExactOps);
   special_ops_ = launcher_->ops(kComputeExactOps, kComputeOps);
   TRY(census());

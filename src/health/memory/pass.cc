@@ -205,8 +205,7 @@ Result<std::optional<VerifyResult>> MemoryPasses::run_verify(const Kernel& kerne
   }
   result.bad_words = header.bad_words;
   if (header.recorded > 0) {
-    auto lowest = TRY(find_lowest(ranges, params, span, header, &kernel == &kMemoryVerify));
-    result.lowest = std::move(lowest);
+    result.lowest = TRY(find_lowest(ranges, params, span, header, &kernel == &kMemoryVerify));
   }
   return std::optional(std::move(result));
 }

@@ -125,8 +125,7 @@ Result<void> MemoryTest::judge(const MemoryStep& step, const VerifyResult& resul
   if (result.bad_words > 0) {
     std::vector<std::uint64_t> again;
     if (step.kind == MemoryPassKind::verify) {
-      auto read = TRY(passes_->read_again(*ranges_, result.lowest));
-      again = std::move(read);
+      again = TRY(passes_->read_again(*ranges_, result.lowest));
     }
     findings_.add(pattern_name_, result, again, expected, before_);
     set(VerdictStatus::failed, findings_.describe(ranges_->words()));

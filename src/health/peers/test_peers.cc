@@ -102,14 +102,11 @@ Result<bool> PeersTest::set_up() {
 }
 
 Result<void> PeersTest::set_up(PeerGpu& side) {
-  auto checker = TRY(TransferChecker::make(*side.device));
-  side.checker.emplace(std::move(checker));
+  side.checker.emplace(TRY(TransferChecker::make(*side.device)));
   TRY(prepare_copy_kernel(*side.device));
-  auto timer = TRY(EventTimer::make(*side.device, StreamId{}));
-  side.timer.emplace(std::move(timer));
+  side.timer.emplace(TRY(EventTimer::make(*side.device, StreamId{})));
   for (auto* buffer : {&side.source, &side.target}) {
-    auto made = TRY(DeviceBuffer::make(*side.device, bytes_));
-    buffer->emplace(std::move(made));
+    buffer->emplace(TRY(DeviceBuffer::make(*side.device, bytes_)));
   }
   return {};
 }

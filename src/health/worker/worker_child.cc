@@ -45,8 +45,7 @@ void write_progress(const TestProgress& progress) {
 Result<std::vector<DeviceChoice>> parse_devices(std::span<const std::string> args) {
   std::vector<DeviceChoice> devices;
   for (std::size_t i = 0; i + 1 < args.size() && args[i] == "--device"; i += 2) {
-    auto device = TRY(parse_device_choice(args[i + 1]));
-    devices.push_back(std::move(device));
+    devices.push_back(TRY(parse_device_choice(args[i + 1])));
   }
   if (devices.empty() || args.size() != 2 * devices.size())
     return fail(ErrorKind::bad_input, "a worker takes --device DEVICE, once or more");
@@ -64,8 +63,7 @@ Result<Task> parse_task(std::string_view line, std::size_t devices) {
   task.test = find_health_test(get_string(doc, "test").value_or(""));
   if (!task.test || task.test->devices != devices)
     return fail(ErrorKind::bad_input, "a task names a test for as many devices as there are");
-  auto options = TRY(test_options_from_json(member(doc, "options")));
-  task.options = std::move(options);
+  task.options = TRY(test_options_from_json(member(doc, "options")));
   return task;
 }
 

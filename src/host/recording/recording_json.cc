@@ -118,8 +118,7 @@ class Reader {
     if (!value.is_array()) return fail(ErrorKind::bad_input, "expected a list of names");
     std::vector<std::string> out;
     for (const auto& name : value) {
-      auto bytes = TRY(bytes_from_json(name));
-      out.push_back(std::move(bytes));
+      out.push_back(TRY(bytes_from_json(name)));
     }
     return out;
   }

@@ -88,8 +88,7 @@ struct TensorFile {
     for (const gguf::Tensor& tensor : file->file.tensors) {
       if (!gguf::may_be_ternary(tensor.type)) continue;
       inputs.push_back({printable(tensor.name), [this, &tensor]() -> Result<EncodedView> {
-                          auto read = TRY(gguf::load(file->file, tensor, layouts));
-                          loaded = std::move(read);
+                          loaded = TRY(gguf::load(file->file, tensor, layouts));
                           return loaded.view();
                         }});
     }
@@ -100,8 +99,7 @@ Result<void> open_tensors(const TernaryVerifyOptions& options, TensorFile& to) {
   auto layouts = layouts_of(options.layouts);
   if (!layouts) return std::unexpected(layouts.error());
   to.layouts = std::move(*layouts);
-  auto file = TRY(open_ternary_file(options.file));
-  to.file.emplace(std::move(file));
+  to.file.emplace(TRY(open_ternary_file(options.file)));
   const auto& tensors = to.file->file.tensors;
   const bool any = std::any_of(tensors.begin(), tensors.end(), [](const auto& tensor) {
     return gguf::may_be_ternary(tensor.type);
