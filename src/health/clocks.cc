@@ -14,6 +14,7 @@
 #include "health/clock_events.h"
 #include "health/compute/clock_tally.h"
 #include "health/compute/test_compute.h"
+#include "machine/gpu_use.h"
 #include "value/about.h"
 
 namespace gpuready {
@@ -73,6 +74,7 @@ class Judge {
     compare_counts();
     judge_share();
     judge_hardware();
+    add_link_generation();
     return std::move(verdict_);
   }
 
@@ -271,6 +273,16 @@ class Judge {
       if (!contains(verdict_.reason, held.name)) verdict_.reason += ": " + clause(held);
     }
     verdict_.reason += kCure;
+  }
+
+  void add_link_generation() {
+    const SampleSeries* told = series("link_generation");
+    if (!told || !gpu_.link_max.generation || link_is_virtual(machine_, gpu_)) return;
+    const auto loaded = values_within(*told, load_);
+    if (loaded.size() < kLeastEvents) return;
+    verdict_.metrics.push_back({kLinkGeneration, std::ranges::max(loaded), "1",
+                                static_cast<double>(*gpu_.link_max.generation),
+                                "the greatest that both ends of the link have"});
   }
 
   const Machine& machine_;

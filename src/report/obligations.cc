@@ -63,9 +63,15 @@ const Verdict* first_with(const Case& on, std::span<const std::string_view> test
   return nullptr;
 }
 
+const Metric* metric_of(const Verdict* verdict, std::string_view name) {
+  if (!verdict) return nullptr;
+  const auto it = std::ranges::find(verdict->metrics, name, &Metric::name);
+  return it == verdict->metrics.end() ? nullptr : &*it;
+}
 const Metric* below_its_limit(const Verdict& verdict) {
   for (const Metric& metric : verdict.metrics)
-    if (metric.threshold && metric.value < *metric.threshold) return &metric;
+    if (metric.threshold && metric.value < *metric.threshold && metric.name != kLinkGeneration)
+      return &metric;
   return nullptr;
 }
 // It did all that it should, too slowly.
@@ -249,8 +255,8 @@ Answer judge_clock(const Case& on) {
         verdict->metrics.empty() ? std::nullopt : std::optional(verdict->metrics.front())};
   if (verdict->status == not_supported) return hidden(verdict->reason);
   if (verdict->status != passed) return not_judged(verdict->reason);
-  const auto share = std::ranges::find(verdict->metrics, kSlowShare, &Metric::name);
-  if (share != verdict->metrics.end() && share->threshold && share->value > *share->threshold)
+  const Metric* share = metric_of(verdict, kSlowShare);
+  if (share && share->threshold && share->value > *share->threshold)
     return Judged{Status::degraded, verdict->reason, *share};
   if (differs_from_siblings(on.machine, on.gpu, [](const Gpu& g) { return g.power.limit_mw; }))
     return Judged{Status::degraded, "its power limit is not that of GPUs of its kind here"};
@@ -270,8 +276,14 @@ Answer judge_host_link(const Case& on) {
     return of_verdict(*bandwidth);
   if (on.gpu.integrated) return hidden("it shares the host's memory");
   const PcieLink &now = on.gpu.link_now, &most = on.gpu.link_max;
+  std::string speed;
+  if (const Metric* generation = metric_of(on.find(kClocksTest), kLinkGeneration)) {
+    speed = fmt::format("generation {:.0f} of {:.0f} under load", generation->value,
+                        *generation->threshold);
+    if (generation->value < *generation->threshold) return Judged{Status::degraded, speed, *generation};
+  }
   if (now.width && most.width && !link_is_virtual(on.machine, on.gpu))
-    return held(fmt::format("x{} of x{}", *now.width, *most.width),
+    return held(fmt::format("x{} of x{}{}{}", *now.width, *most.width, speed.empty() ? "" : ", ", speed),
                 Metric{"link_width", static_cast<double>(*now.width), "1",
                        static_cast<double>(*most.width), "the widest that the link allows"});
   return hidden("nothing here reports what its link could do");

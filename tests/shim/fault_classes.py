@@ -50,7 +50,7 @@ NVML = [
     ("what=nvlink;link=1", LOOKED, "told"),
     ("what=nvlink;link=1;after=0.5", LOADED, "fail"),
     ("what=link_width;value=4", LOADED, "told"),
-    ("what=link_generation;value=1", LOADED, "told"),
+    ("what=link_generation;value=1", LOADED, "fail"),
     ("what=pages_pending;value=1", LOOKED, "fail"),
     ("what=power_limit;value=200000", LOADED, "told"),
     ("what=ecc_mode;value=0", LOADED, "told"),

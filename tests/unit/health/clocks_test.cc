@@ -70,6 +70,18 @@ struct LoadedRun {
   }
 };
 
+TEST(Clocks, TheLinkIsReadUnderLoadOnly) {
+  LoadedRun run(1755);
+  run.machine.gpus[0].link_max.generation = 5;
+  run.add("link_generation", 4, 1);
+  EXPECT_EQ(run.metric("link_generation").value, 4);
+  EXPECT_EQ(run.metric("link_generation").threshold, 5);
+  EXPECT_EQ(run.judged().status, VerdictStatus::passed);
+
+  run.machine.system.hypervisor = "kvm";  // what is read there may be the emulated port's
+  EXPECT_EQ(std::ranges::count(run.judged().metrics, "link_generation", &Metric::name), 0);
+}
+
 TEST(Clocks, AGpuAtItsClockPasses) {
   const LoadedRun run(1755);
   EXPECT_EQ(run.judged().status, VerdictStatus::passed) << run.judged().reason;

@@ -46,6 +46,7 @@ TEST(NvmlSampler, TellsEverySeriesOfEveryGpuWithItsUnit) {
                                      {"utilization", "1"},
                                      {"memory_used", "B"},
                                      {"processes", "1"},
+                                     {"link_generation", "1"},
                                      {"ecc_corrected", "1"},
                                      {"ecc_uncorrected", "1"},
                                      {"pcie_replays", "1"},

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "base/named.h"
+#include "health/clocks.h"
 #include "report/conclude.h"
 #include "unit/report/healthy.h"
 #include "unit/value/describe.h"
@@ -37,6 +38,10 @@ void find(Report& report, std::string id, Severity severity) {
 void fail_slowly(Verdict& verdict, std::string metric) {
   verdict.status = VerdictStatus::failed;
   verdict.metrics = {{std::move(metric), 1, "B/s", 2, "the link"}};
+}
+
+void link_runs_at(Report& report, double generation) {
+  verdict_of(report, "clocks").metrics.push_back({kLinkGeneration, generation, "1", 5, "the link"});
 }
 
 void burn_and(Report& report, VerdictStatus peers) {
@@ -163,6 +168,22 @@ const Row kRows[] = {
      Status::broken, Exit::unhealthy},
     {"a narrow link", [](Report& r) { find(r, "pcie-link-degraded", Severity::warning); },
      host_link, Status::degraded, Exit::unhealthy},
+    {"a link that stays slow under load", [](Report& r) { link_runs_at(r, 1); }, host_link,
+     Status::degraded, Exit::unhealthy},
+    {"a link at full speed under load", [](Report& r) { link_runs_at(r, 5); }, host_link,
+     Status::held, Exit::ok},
+    {"a slow link, though its rate is right",
+     [](Report& r) {
+       link_runs_at(r, 1);
+       verdict_of(r, "bandwidth").metrics = {{"h2d_pinned_rate", 2, "B/s", 1, "the link"}};
+     },
+     host_link, Status::held, Exit::ok},
+    {"a slow link, and a brake on the clocks: two causes",
+     [](Report& r) {
+       link_runs_at(r, 1);
+       verdict_of(r, "clocks").status = VerdictStatus::failed;
+     },
+     clock, Status::broken, Exit::unhealthy},
     {"an unseen link", [](Report& r) { r.machine.gpus[0].link_now = {}; }, host_link,
      Status::not_judged, Exit::ok},
     {"the same, required",
@@ -472,7 +493,7 @@ its limit and the source of the limit. This page is generated from the rules (`s
 | `integrity` | Every word, result and copy that was checked is right. | memory and compute, and what else ran; siblings |
 | `coverage` | At least 95% of the memory that NVML does not report as used was tested (WSL 2: 85%), or all but 512 MiB, and never less than half. | memory |
 | `clock` | It ran at the clock that it may run at, and as fast as its siblings. | clocks, memory and compute; siblings |
-| `host_link` | Its link has its full width, and from standard its full rate. | quick: the link's own facts; standard: bandwidth |
+| `host_link` | Its link has its full width and, under load, its full speed; from standard, its full rate. | quick: the link's own facts, NVML's samples; standard: bandwidth |
 | `peer_links` | Its links to other GPUs have, too. | peers, findings about NVLink and its fabric |
 | `health_counters` | No repair is pending, and no error counter rose during the tests. | NVML's and amdgpu's counters |
 | `burn` | Matrix products loaded it up to its power limit. | tensor |
