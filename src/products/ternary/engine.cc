@@ -55,6 +55,7 @@ CpuEngine::~CpuEngine() = default;
 Result<CpuEngine> CpuEngine::create(const EngineOptions& options) {
   return compute([&]() -> Result<CpuEngine> {
     const auto demanded = TRY(demanded_tier(options));
+    const auto reading = TRY(reading_of(std::getenv("GPUREADY_TERNARY_READING")));
     std::vector<std::string> fallbacks;
     std::optional<Tier> chosen;
     if (demanded) {
@@ -78,6 +79,7 @@ Result<CpuEngine> CpuEngine::create(const EngineOptions& options) {
     }
     auto engine = std::make_unique<detail::CpuEngine>(TRY(workers_for(options)));
     engine->tier = *chosen;  // scalar at the least
+    engine->reading = ReadingChoice(reading);
     engine->table = table_of(*chosen);
     engine->fallbacks = std::move(fallbacks);
     return CpuEngine(std::move(engine));

@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "ternary/cpu/kernels.h"
 #include "ternary/packed.h"
+#include "ternary/reading.h"
 #include "ternary/workers.h"
 
 namespace gpuready::ternary {
@@ -70,6 +71,7 @@ struct CpuEngine {
   std::mutex mutex;
   std::vector<Scratch> scratch;  // a thread each
   std::vector<Share> shares;     // likewise
+  ReadingChoice reading;
   unsigned made_at_fork = fork_count();
 
   explicit CpuEngine(std::unique_ptr<Workers> w)
@@ -87,6 +89,7 @@ struct Crew {
   Workers* workers;  // null: the caller's thread alone
   std::span<Scratch> scratch;
   std::span<Share> shares;
+  ReadingChoice* reading;
 
   unsigned count() const { return workers == nullptr ? 1 : workers->count(); }
   template <class Work>

@@ -133,7 +133,8 @@ struct GroupSums {
 
 void multiply_grouped_vector(const kernels::Table& table, const detail::CpuWeights& w,
                              const detail::ActivationRows& y, const GroupSums& group_sums,
-                             const Output& output, std::size_t begin, std::size_t end) {
+                             const Output& output, kernels::Reading reading, std::size_t begin,
+                             std::size_t end) {
   alignas(64) float values[kGemvPanels * kPanelRows];
   for (std::size_t panel = begin; panel < end; panel += kGemvPanels) {
     kernels::GroupedGemvArgs args{};
@@ -146,6 +147,7 @@ void multiply_grouped_vector(const kernels::Table& table, const detail::CpuWeigh
     args.y_sums = group_sums.sums.data();
     args.scales = w.scales.data() + panel * args.groups * kPanelRows;
     args.out = values;
+    args.reading = reading;
     table.grouped_gemv(args);
     kernels::ScaleArgs scale{};
     scale.values = values;
@@ -160,9 +162,10 @@ void multiply_grouped_vector(const kernels::Table& table, const detail::CpuWeigh
 
 void multiply_vector(const kernels::Table& table, const detail::CpuWeights& w,
                      const detail::ActivationRows& y, const GroupSums& group_sums,
-                     const Output& output, std::size_t begin, std::size_t end) {
+                     const Output& output, kernels::Reading reading, std::size_t begin,
+                     std::size_t end) {
   if (w.group != 0) {
-    multiply_grouped_vector(table, w, y, group_sums, output, begin, end);
+    multiply_grouped_vector(table, w, y, group_sums, output, reading, begin, end);
     return;
   }
   alignas(64) std::int32_t sums[kGemvPanels * kPanelRows];
@@ -175,6 +178,7 @@ void multiply_vector(const kernels::Table& table, const detail::CpuWeights& w,
     args.y_sum = y.sums[0];
     args.weight_sums = w.sums.data() + panel * kPanelRows;
     args.out = sums;
+    args.reading = reading;
     table.gemv[static_cast<int>(w.form)](args);
     kernels::FinishArgs finish = finish_args(w, y, panel * kPanelRows);
     finish.sums = sums;
@@ -188,10 +192,12 @@ void multiply_vector(const kernels::Table& table, const detail::CpuWeights& w,
 
 bool multiply_vector_shared(const kernels::Table& table, const detail::Crew& crew,
                             const detail::CpuWeights& w, const detail::ActivationRows& y,
-                            const GroupSums& group_sums, const Output& output, unsigned parts) {
+                            const GroupSums& group_sums, const Output& output,
+                            kernels::Reading reading, unsigned parts) {
   if (parts == 1) {
-    return crew.run(
-        1, [&](unsigned) { multiply_vector(table, w, y, group_sums, output, 0, w.panels); });
+    return crew.run(1, [&](unsigned) {
+      multiply_vector(table, w, y, group_sums, output, reading, 0, w.panels);
+    });
   }
   const std::size_t groups = (w.panels + kPanelsTogether - 1) / kPanelsTogether;
   const auto begin = [&](unsigned part) {
@@ -207,7 +213,8 @@ bool multiply_vector_shared(const kernels::Table& table, const detail::Crew& cre
       while (next.load(std::memory_order_relaxed) < end) {
         const std::size_t first = next.fetch_add(at_once, std::memory_order_relaxed);
         if (first >= end) break;
-        multiply_vector(table, w, y, group_sums, output, first, std::min(end, first + at_once));
+        multiply_vector(table, w, y, group_sums, output, reading, first,
+                        std::min(end, first + at_once));
       }
     }
   });
@@ -396,7 +403,14 @@ Result<void> multiply_with(const kernels::Table& table, Tier tier, const detail:
     const std::size_t groups = (w.panels + kPanelsTogether - 1) / kPanelsTogether;
     const unsigned parts = static_cast<unsigned>(
         std::min(static_cast<std::size_t>(crew.worth(product_ns(tier, w, 1))), groups));
-    return all_done(multiply_vector_shared(table, crew, w, y, group_sums, output, parts));
+    const auto read = grouped                     ? Read::groups
+                      : w.form == Form::two_bit ? Read::two_bit
+                                                : Read::three_trits;
+    const auto reading = crew.reading->begin(read, w.panels * w.panel_bytes());
+    const bool done =
+        multiply_vector_shared(table, crew, w, y, group_sums, output, reading, parts);
+    crew.reading->end();
+    return all_done(done);
   }
   const Depth depth = depth_of(tier, w);
   const std::size_t all_pairs = (w.panels + 1) / 2;
@@ -467,12 +481,14 @@ Result<void> multiply_any(detail::CpuEngine& engine, const detail::CpuWeights& w
   if (engine.forked()) {
     Scratch scratch;
     Share share;
-    return multiply_with(*engine.table, engine.tier, {nullptr, {&scratch, 1}, {&share, 1}}, w, y,
-                         output);
+    ReadingChoice reading;
+    return multiply_with(*engine.table, engine.tier, {nullptr, {&scratch, 1}, {&share, 1}, &reading},
+                         w, y, output);
   }
   const std::lock_guard lock(engine.mutex);
   return multiply_with(*engine.table, engine.tier,
-                       {engine.workers.get(), engine.scratch, engine.shares}, w, y, output);
+                       {engine.workers.get(), engine.scratch, engine.shares, &engine.reading}, w, y,
+                       output);
 }
 
 }  // namespace gpuready::ternary

@@ -22,6 +22,13 @@ inline constexpr int kBlockCols[kForms] = {16, 96}, kBlockBytes[kForms] = {64, 3
 // Unpacked quad rows are padded with zeros to a multiple of this, the depth of an AMX tile.
 inline constexpr int kQuadGroup = 16;
 
+// How a vector product reads its weights. Memory answers several streams faster than
+// one on some CPUs, and slower on others.
+struct Reading {
+  int streams = 4;            // panels that are read side by side: 1, 2 or 4
+  size_t ahead_bytes = 2048;  // of each are asked for ahead
+};
+
 struct GemvArgs {
   static constexpr bool kGrouped = false;
   const uint8_t* packed;  // first panel
@@ -31,6 +38,7 @@ struct GemvArgs {
   int32_t y_sum;
   const int32_t* weight_sums;  // sum of w, a row each
   int32_t* out;                // panels * 16
+  Reading reading = {};
 };
 
 // A vector times weights of two bits whose scales differ within a row: a group is `group_blocks`
@@ -45,7 +53,21 @@ struct GroupedGemvArgs {
   const int32_t* y_sums;  // a group each
   const float* scales;    // [panels][groups][16]
   float* out;             // panels * 16, as add_terms() has it
+  Reading reading = {};
 };
+
+namespace {
+// Calls of.operator()<streams>(first panel) for all panels, as many at once as are read side by side.
+template <class Of>
+void by_streams(const Reading& reading, size_t panels, const Of& of) {
+  size_t panel = 0;
+  if (reading.streams >= 4)
+    for (; panel + 4 <= panels; panel += 4) of.template operator()<4>(panel);
+  if (reading.streams >= 2)
+    for (; panel + 2 <= panels; panel += 2) of.template operator()<2>(panel);
+  for (; panel < panels; ++panel) of.template operator()<1>(panel);
+}
+}  // namespace
 
 struct GemmArgs {
   const uint8_t* quads[2];  // unpacked quad rows of one or two panels

@@ -35,12 +35,8 @@ inline __m256i total(const TwoBitSums& sums) {
   return widen(_mm256_add_epi16(sums.once, _mm256_srai_epi16(sums.four_times, 2)));
 }
 
-// Panels that are read side by side, a few blocks of each in turn: memory answers several streams
-// faster than one. Bytes of each are asked for ahead.
-constexpr int kStreams = 4;
-constexpr size_t kStreamAhead = 2048;
-
-// Either kind of scales: GemvArgs or GroupedGemvArgs.
+// Of panels that are read side by side, a few blocks of each in turn. Either kind of scales:
+// GemvArgs or GroupedGemvArgs.
 template <int streams, class Args>
 void gemv_two_bit_panels(const Args& a, size_t panel) {
   constexpr bool grouped = Args::kGrouped;
@@ -65,7 +61,8 @@ void gemv_two_bit_panels(const Args& a, size_t panel) {
       const size_t now = of_group < kTwoBitBlocks ? of_group : kTwoBitBlocks;
       // Behind a panel's end are the panels that come after these.
       const size_t ahead =
-          kStreamAhead + (left * kQuadBytes > kStreamAhead ? 0 : (streams - 1) * panel_bytes);
+          a.reading.ahead_bytes +
+          (left * kQuadBytes > a.reading.ahead_bytes ? 0 : (streams - 1) * panel_bytes);
       for (size_t s = 0; s < streams; ++s) {
         const uint8_t* w = first + s * panel_bytes;
         TwoBitSums s0{_mm256_setzero_si256(), _mm256_setzero_si256()}, s1 = s0;
@@ -103,9 +100,8 @@ void gemv_two_bit_panels(const Args& a, size_t panel) {
 
 template <class Args>
 void gemv_two_bit(const Args& a) {
-  size_t panel = 0;
-  for (; panel + kStreams <= a.panels; panel += kStreams) gemv_two_bit_panels<kStreams>(a, panel);
-  for (; panel < a.panels; ++panel) gemv_two_bit_panels<1>(a, panel);
+  by_streams(a.reading, a.panels,
+             [&]<int streams>(size_t panel) { gemv_two_bit_panels<streams>(a, panel); });
 }
 
 // Three trits: digits are fields too, of which the middle one counts four times. A block has eight

@@ -8,10 +8,6 @@ namespace {
 // No field is shifted: field f counts 4^f times and has its own sum, at most 64 * 2 * 128 * 4 a
 // block. 16384 blocks would reach 2^30.
 constexpr size_t kTwoBitBlocks = 16384;
-// Panels that are read side by side: memory answers several streams faster than one, and their
-// sums hide each other's latency. Blocks of each are asked for ahead.
-constexpr int kStreams = 4;
-constexpr size_t kBlocksAhead = 32;
 
 // Either kind of scales: GemvArgs or GroupedGemvArgs.
 template <int streams, class Args>
@@ -43,8 +39,9 @@ void gemv_two_bit_panels(const Args& a, size_t panel) {
     }
     for (size_t b = 0; b < now; ++b, w += kQuadBytes, y += 16) {
       // Behind a panel's end are the panels that come after these.
-      const size_t ahead =
-          kBlocksAhead * kQuadBytes + (left - b > kBlocksAhead ? 0 : (streams - 1) * panel_bytes);
+      const size_t ahead = a.reading.ahead_bytes + ((left - b) * kQuadBytes > a.reading.ahead_bytes
+                                                        ? 0
+                                                        : (streams - 1) * panel_bytes);
       const __m512i quads[4] = {broadcast(y), broadcast(y + 4), broadcast(y + 8),
                                 broadcast(y + 12)};
 #pragma GCC unroll 4
@@ -83,10 +80,8 @@ void gemv_two_bit_panels(const Args& a, size_t panel) {
 
 template <class Args>
 void gemv_two_bit(const Args& a) {
-  size_t panel = 0;
-  for (; panel + kStreams <= a.panels; panel += kStreams) gemv_two_bit_panels<kStreams>(a, panel);
-  for (; panel + 2 <= a.panels; panel += 2) gemv_two_bit_panels<2>(a, panel);
-  if (panel < a.panels) gemv_two_bit_panels<1>(a, panel);
+  by_streams(a.reading, a.panels,
+             [&]<int streams>(size_t panel) { gemv_two_bit_panels<streams>(a, panel); });
 }
 
 // The triples of one kind of a block, in the lowest five bits of each byte; those above are

@@ -30,9 +30,6 @@ inline __m512i select(__m512i first, __m512i second, int mask) {
                                    kThirdChooses);
 }
 
-// Blocks of each panel are asked for ahead.
-constexpr size_t kTripleBlocksAhead = 12;
-
 // `Digits` has the three digits of a block's triples. Digit f is in units of 2^(f kShift), so each
 // has a sum of its own: at most 16 * 8 * 2 * 512 a block. What it joins of a block's lines it keeps
 // in `Joined` for that block's later triples.
@@ -52,8 +49,9 @@ void gemv_three_trits_panels(const GemvArgs& a, const Digits& digits, size_t pan
     }
     for (size_t b = 0; b < now; ++b, w += kBytes, y += kBlockCols[1]) {
       // Behind a panel's end are the panels that come after these.
-      const size_t ahead = kTripleBlocksAhead * kBytes +
-                           (left - b > kTripleBlocksAhead ? 0 : (streams - 1) * panel_bytes);
+      const size_t ahead =
+          a.reading.ahead_bytes +
+          ((left - b) * kBytes > a.reading.ahead_bytes ? 0 : (streams - 1) * panel_bytes);
       typename Digits::Joined joined[streams];
       for_each_triple([&]<int kind>() {
         const int8_t* at = y + 12 * kind;
@@ -81,10 +79,9 @@ void gemv_three_trits_panels(const GemvArgs& a, const Digits& digits, size_t pan
 template <class Digits>
 void gemv_three_trits_with(const GemvArgs& a) {
   const Digits digits;
-  size_t panel = 0;
-  for (; panel + 4 <= a.panels; panel += 4) gemv_three_trits_panels<Digits, 4>(a, digits, panel);
-  for (; panel + 2 <= a.panels; panel += 2) gemv_three_trits_panels<Digits, 2>(a, digits, panel);
-  if (panel < a.panels) gemv_three_trits_panels<Digits, 1>(a, digits, panel);
+  by_streams(a.reading, a.panels, [&]<int streams>(size_t panel) {
+    gemv_three_trits_panels<Digits, streams>(a, digits, panel);
+  });
 }
 
 }  // namespace

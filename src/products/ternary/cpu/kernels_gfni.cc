@@ -6,8 +6,6 @@
 namespace gpuready::ternary::kernels {
 namespace {
 
-constexpr size_t kStreams = 4, kBlocksAhead = 32;
-
 // The matrix whose product with a byte is bits 2f and 2f + 1 of it: row 0 is the highest byte.
 inline __m512i field_matrix(int f) {
   return _mm512_set1_epi64(
@@ -16,7 +14,7 @@ inline __m512i field_matrix(int f) {
 
 // `blocks` of a group, or 0 where they are a.group_blocks. Sums that a group has of each panel: one
 // where groups follow each other so closely that their chains hide each other's latency.
-template <size_t streams, size_t blocks>
+template <int streams, size_t blocks>
 void gemv_panels(const GroupedGemvArgs& a, size_t panel) {
   constexpr int kSums = blocks == 2 ? 1 : 2;
   const __m512i matrix[4] = {field_matrix(0), field_matrix(1), field_matrix(2), field_matrix(3)};
@@ -35,7 +33,8 @@ void gemv_panels(const GroupedGemvArgs& a, size_t panel) {
     }
     // Behind a panel's end are the panels that come after these.
     const size_t ahead =
-        kBlocksAhead * kQuadBytes + (left > kBlocksAhead ? 0 : (streams - 1) * panel_bytes);
+        a.reading.ahead_bytes +
+        (left * kQuadBytes > a.reading.ahead_bytes ? 0 : (streams - 1) * panel_bytes);
     const auto add_block = [&] {
       const __m512i quads[4] = {broadcast(y), broadcast(y + 4), broadcast(y + 8),
                                 broadcast(y + 12)};
@@ -78,9 +77,8 @@ void gemv_panels(const GroupedGemvArgs& a, size_t panel) {
 
 template <size_t blocks>
 void gemv(const GroupedGemvArgs& a) {
-  size_t panel = 0;
-  for (; panel + kStreams <= a.panels; panel += kStreams) gemv_panels<kStreams, blocks>(a, panel);
-  for (; panel < a.panels; ++panel) gemv_panels<1, blocks>(a, panel);
+  by_streams(a.reading, a.panels,
+             [&]<int streams>(size_t panel) { gemv_panels<streams, blocks>(a, panel); });
 }
 
 }  // namespace
