@@ -12,8 +12,8 @@
 // is not defined. A device that is lost is never tried again.
 //
 // Every function may be called from any thread; calls on one engine are made one after the other.
-// In a process that was forked later each call is an `unsupported` error: drivers do not work
-// there. A layer on CpuEngine that costs less than a microsecond a call
+// In a process that was forked later an engine without a GPU works on the caller's thread, and one
+// with a GPU gives an `unsupported` error: drivers do not work there. A layer on CpuEngine that costs less than a microsecond a call
 // (benchmarks/ternary_layer.cc).
 #pragma once
 

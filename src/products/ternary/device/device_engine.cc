@@ -91,9 +91,9 @@ Result<DeviceWeights> DeviceEngine::load(const PackedWeights& weights) const {
   DeviceState& state = *state_;
   TRY(state.check_process());
   auto loaded = std::make_shared<LoadedWeights>(state_, weights);
-  const std::unique_lock lock(state.mutex);
-  auto on_cpu = TRY(state.cpu().load(weights));
-  loaded->on_cpu = std::move(on_cpu);
+  std::unique_lock lock(state.mutex, std::defer_lock);
+  if (!state.forked()) lock.lock();
+  loaded->on_cpu = TRY(state.cpu().load(weights));
   if (state.gpu() == nullptr) {
     if (state.parts.open_gpu) loaded->reason = "they were loaded while the CPU was forced";
     return DeviceWeights(std::move(loaded));
@@ -165,6 +165,7 @@ Result<void> DeviceEngine::multiply(const DeviceWeights& weights, const FloatVie
 Result<Encoded> DeviceEngine::quantise(const FloatView& weights, Shape shape, FormatId to,
                                        const QuantiseOptions& options) const {
   TRY(state_->check_process());
+  if (state_->forked()) return state_->cpu().quantise(weights, shape, to, options);
   const std::lock_guard lock(state_->mutex);
   bool on_gpu = false;
   return detail::attempt(

@@ -116,10 +116,12 @@ std::int64_t rows_that_fit_now(DeviceState& state, LoadedWeights& weights) {
 Result<void> multiply(DeviceState& state, LoadedWeights& weights, const Input& input,
                       const OutputView& out) {
   TRY(state.check_process());
-  const std::lock_guard lock(state.mutex);
   Result<void> fits = check_sizes(weights, input, out);
   if (weights.state.get() != &state)
     fits = fail(ErrorKind::wrong_size, "these weights were loaded by another engine");
+  if (state.forked())
+    return fits ? multiply_whole(state.cpu(), *weights.on_cpu, input, out) : fits;
+  const std::lock_guard lock(state.mutex);
   if (!fits) {
     state.counters.failed.add(1);
     return fits;

@@ -23,9 +23,10 @@ void DeviceState::open_gpu() {
 }
 
 Result<void> DeviceState::check_process() const {
-  if (!forked()) return {};
+  if (!forked() || (gpu() == nullptr && !parts.open_gpu)) return {};
   return fail(ErrorKind::unsupported,
-              "this engine was made before the process forked; make one in the new process");
+              "this engine has a GPU and was made before the process forked; make one in the new "
+              "process");
 }
 
 void DeviceState::note_gpu_error(const Error& error, bool counts) {
@@ -81,6 +82,7 @@ std::int64_t DeviceState::rows_that_fit(Shape shape) {
 
 LoadedWeights::LoadedWeights(std::shared_ptr<DeviceState> s, PackedWeights w)
     : state(std::move(s)), host(std::move(w)) {
+  if (state->forked()) return;
   const std::lock_guard lock(state->mutex);
   if (++state->shared_weights[&host.cpu()] == 1) state->host_weights_bytes.add(host.bytes());
 }

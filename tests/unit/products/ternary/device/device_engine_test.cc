@@ -463,6 +463,44 @@ TEST(DeviceEngine, a_forked_process_gets_an_error_and_can_make_its_own) {
   EXPECT_TRUE(f.right(*engine, *weights));
 }
 
+TEST(DeviceEngine, one_without_a_gpu_works_on_in_a_forked_process) {
+  Fixture f;
+  EngineParts parts;
+  parts.cpu = *make_cpu_backend({{}, false, 2});
+  std::optional<DeviceEngine> engine(DeviceEngineMaker::make(std::move(parts)));
+  std::optional<DeviceWeights> weights(*engine->load(f.packed));
+  std::atomic<bool> stop{false};
+  std::thread busy([&] {
+#if !defined(__SANITIZE_ADDRESS__)
+    std::vector<std::int32_t> out(7 * 19);
+    while (!stop) (void)engine->multiply(*weights, f.rows, std::span(out));
+#endif
+  });
+  for (int round = 0; round < 5; ++round) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20);
+      if (!f.right(*engine, *weights)) _exit(1);
+      const auto again = engine->load(f.packed);
+      if (!again || !f.right(*engine, *again)) _exit(2);
+      std::vector<std::int32_t> small(1);
+      if (engine->multiply(*weights, f.rows, std::span(small))) _exit(3);
+      const std::vector<float> values(512, 1.0f);
+      const auto codes =
+          engine->quantise(std::span<const float>(values), {2, 256}, FormatId::tq1_0);
+      if (!codes) _exit(4);
+      weights.reset();
+      engine.reset();
+      _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+  stop = true;
+  busy.join();
+}
+
 TEST(DeviceEngine, quantises_on_the_device_to_the_same_bytes) {
   Fixture f;
   const auto engine = DeviceEngineMaker::make(f.parts());
