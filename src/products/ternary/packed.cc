@@ -168,10 +168,11 @@ Result<std::vector<float>> scales_by_row(const Codes& codes, std::int64_t first_
   const std::size_t rows = static_cast<std::size_t>(count);
   if (codes.scale_block == 0) return std::vector<float>(rows, codes.scales[0]);
   const std::size_t block = static_cast<std::size_t>(codes.scale_block);
-  std::vector<float> scales(rows, 1.0f);
+  std::vector<float> scales(rows);
   for (std::size_t at = 0; at < rows; ++at) {
     const std::size_t row = static_cast<std::size_t>(first_row) + at;
     bool known = false;
+    scales[at] = codes.scales[row * cols / block];  // of a row of zeros
     const std::size_t end = (row + 1) * cols;
     for (std::size_t i = row * cols; i < end;) {
       const std::size_t next = std::min(end, (i / block + 1) * block);

@@ -77,7 +77,7 @@ struct ActivationRows {
 inline constexpr std::int64_t kMostCols = std::int64_t{1} << 22;  // int32 sums of codes hold
 
 // The scale of each of some rows, or not_representable where a row's blocks differ. Blocks without
-// a weight other than zero say nothing: any scale fits them.
+// a weight other than zero say nothing: any scale fits them. A row of zeros has its first block's.
 Result<std::vector<float>> scales_by_row(const Codes& codes, std::int64_t first_row,
                                          std::int64_t rows);
 

@@ -397,6 +397,25 @@ TEST(TernaryEngine, TierOfAnotherArchitectureIsARecordedFallbackOrAnError) {
   EXPECT_EQ(strict.error().kind, ErrorKind::unsupported_tier);
 }
 
+TEST(TernaryEngine, ARowOfZerosKeepsItsScale) {
+  Codes codes;
+  codes.shape = {2, 64};
+  codes.values.assign(128, 0);
+  codes.values[64] = 1;
+  codes.scale_block = 64;
+  codes.scales = {-0.5f, 0.25f};
+  const auto weights = PackedWeights::pack(codes);
+  ASSERT_TRUE(weights);
+  EXPECT_EQ(weights->row_scales()[0], -0.5f);
+  const std::vector<std::int8_t> y(64, 3);
+  const auto activations = Activations::from_int8(y, 1, 64);
+  const auto engine = CpuEngine::create();
+  std::vector<float> out(2);
+  ASSERT_TRUE(activations && engine && engine->multiply(*weights, *activations, std::span(out)));
+  EXPECT_TRUE(out[0] == 0 && std::signbit(out[0]));  // 0 * (1 * -0.5)
+  EXPECT_EQ(out[1], 0.75f);
+}
+
 TEST(TernaryEngine, EnvironmentNamesTheTier) {
   setenv("GPUREADY_TERNARY_TIER", "scalar", 1);
   const auto engine = CpuEngine::create();
