@@ -239,8 +239,7 @@ Depth depth_of(Tier tier, const detail::CpuWeights& w) {
 
 // What a group's quad rows of one panel take.
 std::size_t group_panel_bytes(const detail::CpuWeights& w) {
-  constexpr std::size_t kCols = std::size_t{4} * kernels::kQuadGroup;
-  return (static_cast<std::size_t>(w.group) + kCols - 1) / kCols * kernels::kQuadGroup * kQuadBytes;
+  return static_cast<std::size_t>(w.group) / 4 * kQuadBytes;
 }
 
 // Some rows of activations times some pairs of panels. All pairs pass over the same columns before
@@ -330,15 +329,13 @@ void multiply_looked_up(const kernels::Table& table, const detail::CpuWeights& w
   }
 }
 
-// The same where scales are by group: a group is unpacked, multiplied by some rows, and its terms
-// are added, before the next rows and then the next group come.
-void multiply_grouped_part(const kernels::Table& table, const detail::CpuWeights& w,
-                           const detail::ActivationRows& y, const GroupSums& group_sums,
-                           const Output& output, const MatrixPart& part, Scratch& scratch) {
-  const std::size_t all_rows = static_cast<std::size_t>(w.shape.rows);
+// Where scales are by group. A group is unpacked, multiplied by some rows, and its terms are added,
+// before the next rows and then the next group come.
+void add_group_by_group(const kernels::Table& table, const detail::CpuWeights& w,
+                        const detail::ActivationRows& y, const GroupSums& group_sums,
+                        const MatrixPart& part, std::size_t padded_rows, Scratch& scratch) {
   const std::size_t groups = w.groups(), group_blocks = w.group_blocks();
   const std::size_t panel_bytes = group_panel_bytes(w);
-  const std::size_t padded_rows = (part.rows + kGroupRows - 1) / kGroupRows * kGroupRows;
   kernels::GemmArgs args{};
   args.y_stride = y.stride;
   args.quads[0] = scratch.quads.get();
@@ -374,6 +371,60 @@ void multiply_grouped_part(const kernels::Table& table, const detail::CpuWeights
       }
     }
   }
+}
+
+// Columns that are unpacked at once, in whole groups.
+std::size_t groups_at_once(const detail::CpuWeights& w) {
+  return std::min(w.groups(), kDepth / static_cast<std::size_t>(w.group));
+}
+
+// The same by kernels that multiply and add the terms of several groups.
+void add_groups(const kernels::Table& table, const detail::CpuWeights& w,
+                const detail::ActivationRows& y, const GroupSums& group_sums,
+                const MatrixPart& part, std::size_t padded_rows, Scratch& scratch) {
+  constexpr std::size_t kQuadsOfBlock = kernels::kBlockCols[0] / 4;
+  const std::size_t groups = w.groups(), at_once = groups_at_once(w);
+  kernels::GroupedGemmArgs args{};
+  args.y_stride = y.stride;
+  args.rows = part.rows;
+  args.group_quads = w.group_blocks() * kQuadsOfBlock;
+  args.y_sums_stride = group_sums.rows;
+  for (std::size_t g = 0; g < groups; g += at_once) {
+    const std::size_t block = g * w.group_blocks();
+    const std::size_t blocks = std::min(at_once * w.group_blocks(), w.blocks - block);
+    args.quad_count = blocks * kQuadsOfBlock;
+    args.y = y.codes.get() + part.first_row * y.stride + block * kernels::kBlockCols[0];
+    args.y_sums = group_sums.sums.data() + g * group_sums.rows + part.first_row;
+    args.first = g == 0;
+    for (std::size_t pair = 0; pair < part.pairs; ++pair) {
+      const std::size_t panel = 2 * (part.first_pair + pair);
+      args.panels = panel + 1 < w.panels ? 2 : 1;
+      for (std::size_t p = 0; p < static_cast<std::size_t>(args.panels); ++p) {
+        std::uint8_t* target = scratch.quads.get() + p * args.quad_count * kQuadBytes;
+        table.unpack[0](w.bytes.get() + ((panel + p) * w.blocks + block) * w.block_bytes(), blocks,
+                        target);
+        args.quads[p] = target;
+        args.scales[p] = w.scales.data() + ((panel + p) * groups + g) * kPanelRows;
+      }
+      args.values = scratch.values.get() + pair * padded_rows * 32;
+      table.gemm_groups(args);
+    }
+  }
+}
+
+// AMX multiplies so much faster that adding terms by themselves costs less, where a group fills its
+// tiles: it takes whole groups of quads only.
+bool adds_groups_at_once(const kernels::Table& table, Tier tier, const detail::CpuWeights& w) {
+  return table.gemm_groups != nullptr && (tier != Tier::amx || w.group < 4 * kernels::kQuadGroup);
+}
+
+void multiply_grouped_part(const kernels::Table& table, Tier tier, const detail::CpuWeights& w,
+                           const detail::ActivationRows& y, const GroupSums& group_sums,
+                           const Output& output, const MatrixPart& part, Scratch& scratch) {
+  const std::size_t all_rows = static_cast<std::size_t>(w.shape.rows);
+  const std::size_t padded_rows = (part.rows + kGroupRows - 1) / kGroupRows * kGroupRows;
+  const auto add = adds_groups_at_once(table, tier, w) ? add_groups : add_group_by_group;
+  add(table, w, y, group_sums, part, padded_rows, scratch);
   for (std::size_t pair = 0; pair < part.pairs; ++pair) {
     const std::size_t column = 2 * kPanelRows * (part.first_pair + pair);
     kernels::ScaleArgs scale{};
@@ -435,7 +486,7 @@ Result<void> multiply_with(const kernels::Table& table, Tier tier, const detail:
       group * ((std::min(rows, kRowBlock) + kGroupRows - 1) / kGroupRows * kGroupRows);
   for (unsigned thread = 0; thread < used; ++thread) {
     Scratch& scratch = crew.scratch[thread];
-    if (grouped ? !scratch.reserve(2 * group_panel_bytes(w), kGroupRows) ||
+    if (grouped ? !scratch.reserve(2 * kDepth / 4 * kQuadBytes, kGroupRows) ||
                       !scratch.reserve_values(value_rows)
                 : !scratch.reserve(scratch_bytes, sums_rows)) {
       return fail(ErrorKind::too_large,
@@ -449,7 +500,7 @@ Result<void> multiply_with(const kernels::Table& table, Tier tier, const detail:
       const MatrixPart piece{first_pair, std::min(group, all_pairs - first_pair), first_row,
                              std::min(row_block, rows - first_row)};
       if (grouped)
-        multiply_grouped_part(table, w, y, group_sums, output, piece, crew.scratch[thread]);
+        multiply_grouped_part(table, tier, w, y, group_sums, output, piece, crew.scratch[thread]);
       else if (looked_up)
         multiply_looked_up(table, w, y, output, piece, crew.scratch[thread]);
       else

@@ -72,7 +72,7 @@ void by_streams(const Reading& reading, size_t panels, const Of& of) {
 struct GemmArgs {
   const uint8_t* quads[2];  // unpacked quad rows of one or two panels
   int panels;
-  size_t quad_count;  // a multiple of kQuadGroup
+  size_t quad_count;  // even; for AMX a multiple of kQuadGroup
   const int8_t* y;
   size_t y_stride;           // bytes; `padded_rows` rows may be read
   size_t rows, padded_rows;  // the latter a multiple of 32
@@ -109,6 +109,20 @@ struct TermsArgs {
   int panels;
   size_t rows;
   float* values;  // [rows][32]; set instead of added to where `first`
+  bool first;
+};
+
+// Both at once, for some groups: values[m][n] += the terms of each, by the same rule.
+struct GroupedGemmArgs {
+  const uint8_t* quads[2];  // unpacked quad rows of one or two panels
+  int panels;
+  size_t quad_count, group_quads;  // the last group may have fewer
+  const int8_t* y;
+  size_t y_stride, rows;
+  const int32_t* y_sums;  // [groups][y_sums_stride], a row each
+  size_t y_sums_stride;
+  const float* scales[2];  // [groups][16] of each panel
+  float* values;           // [rows][32]; set instead of added to where `first`
   bool first;
 };
 
@@ -163,6 +177,7 @@ struct Table {
   int32_t (*sum)(const int8_t* y, size_t count);
   void (*store)(const StoreArgs&);
   const Lookup* lookup;  // null where gemm is quicker
+  void (*gemm_groups)(const GroupedGemmArgs&) = nullptr;  // null where gemm and add_terms do it
 };
 
 extern const Table kScalar;

@@ -199,6 +199,66 @@ void gemm_panels(const GemmArgs& a) {
 
 void gemm(const GemmArgs& a) { a.panels == 2 ? gemm_panels<2>(a) : gemm_panels<1>(a); }
 
+template <int rows, int panels>
+void multiply_groups_of_rows(const GroupedGemmArgs& a, size_t m) {
+  const int8_t* y = a.y + m * a.y_stride;
+  const int32_t* y_sums = a.y_sums + m;
+  float* values = a.values + m * 32;
+  __m512 value[rows][panels];
+  for (size_t r = 0; r < rows; ++r) {
+    for (size_t p = 0; p < panels; ++p) {
+      value[r][p] =
+          a.first ? _mm512_setzero_ps() : _mm512_loadu_ps(values + r * 32 + p * kPanelRows);
+    }
+  }
+  size_t quad = 0;
+  for (size_t group = 0; quad < a.quad_count; ++group, y_sums += a.y_sums_stride) {
+    __m512i sum[rows][panels];
+    for (size_t r = 0; r < rows; ++r) {
+      for (size_t p = 0; p < panels; ++p) sum[r][p] = _mm512_set1_epi32(-y_sums[r]);
+    }
+    const size_t left = a.quad_count - quad;
+    const size_t end = quad + (left < a.group_quads ? left : a.group_quads);
+    for (; quad < end; ++quad, y += 4) {
+      __m512i w[panels];
+      for (size_t p = 0; p < panels; ++p) w[p] = load(a.quads[p] + quad * kQuadBytes);
+#pragma GCC unroll 6
+      for (size_t r = 0; r < rows; ++r) {
+        const __m512i four = broadcast(y + r * a.y_stride);
+        for (size_t p = 0; p < panels; ++p) {
+          sum[r][p] = dot(sum[r][p], w[p], four);
+          asm("" : "+v"(sum[r][p]));  // else GCC copies each sum twice a step
+        }
+      }
+    }
+    for (size_t p = 0; p < panels; ++p) {
+      const __m512 scales = _mm512_loadu_ps(a.scales[p] + group * kPanelRows);
+#pragma GCC unroll 6
+      for (size_t r = 0; r < rows; ++r) {
+        value[r][p] =
+            _mm512_add_ps(value[r][p], _mm512_mul_ps(_mm512_cvtepi32_ps(sum[r][p]), scales));
+      }
+    }
+  }
+  for (size_t r = 0; r < rows; ++r) {
+    for (size_t p = 0; p < panels; ++p) {
+      _mm512_storeu_ps(values + r * 32 + p * kPanelRows, value[r][p]);
+    }
+  }
+}
+
+template <int panels>
+void gemm_groups_of_panels(const GroupedGemmArgs& a) {
+  size_t m = 0;
+  for (; m + 6 <= a.rows; m += 6) multiply_groups_of_rows<6, panels>(a, m);
+  for (; m + 2 <= a.rows; m += 2) multiply_groups_of_rows<2, panels>(a, m);
+  if (m < a.rows) multiply_groups_of_rows<1, panels>(a, m);
+}
+
+void gemm_groups(const GroupedGemmArgs& a) {
+  a.panels == 2 ? gemm_groups_of_panels<2>(a) : gemm_groups_of_panels<1>(a);
+}
+
 }  // namespace
 
 const Table kAvx512{{gemv_two_bit, gemv_three_trits},
@@ -212,6 +272,7 @@ const Table kAvx512{{gemv_two_bit, gemv_three_trits},
                     scale_values,
                     sum_codes,
                     store_values,
-                    nullptr};
+                    nullptr,
+                    gemm_groups};
 
 }  // namespace gpuready::ternary::kernels
