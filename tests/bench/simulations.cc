@@ -1,179 +1,247 @@
-// How often is `bench compare` wrong? Comparisons of simulated runs whose truth is known, counted.
+// How often are `bench compare`, `promote` and `history` wrong? Simulated runs whose truth is known.
 // usage: simulations [COUNT [PART]]: comparisons of each kind, 1000 if not given; of one part
-// alone: alike, loop, promote or different.
+// alone: alike, loop, power or steps.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
+#include <functional>
+#include <mutex>
+#include <thread>
 
+#include "base/statistics.h"
 #include "base/text.h"
+#include "bench/compare/distributions.h"
 #include "bench/compare/promote.h"
+#include "bench/history/history.h"
 #include "bench/noise.h"
 
 namespace gpuready::bench {
 namespace {
 
-struct NoiseKind : Noise {
-  double found;  // the share of true 2% that is found at least (docs/performance.md)
+constexpr SimulatedNoise kNoises[] = {
+    {.name = "independent 1%", .white = 0.01},
+    {.name = "correlated 0.5", .correlated = 0.01, .correlation = 0.5},
+    {.name = "correlated 0.9", .correlated = 0.01, .correlation = 0.9},
+    {.name = "drift 0.3% a run", .white = 0.005, .drift = 0.003},
+    {.name = "walk 0.3% a run", .white = 0.005, .walk = 0.003},
+    {.name = "2% shared by pairs", .white = 0.003, .shared = 0.02},
+    {.name = "5% outliers", .white = 0.003, .outliers = 0.1},
+    {.name = "tails", .tails = 0.005},
+    {.name = "two clocks, 10%", .white = 0.003, .states = 0.1},
+    {.name = "candidate 4x noisier", .white = 0.005, .noisier = 4},
 };
-constexpr NoiseKind kNoises[] = {
-    {{.name = "independent 1%", .white = 0.01}, 0.69},
-    {{.name = "correlated 0.5", .correlated = 0.01, .correlation = 0.5}, 0.88},
-    {{.name = "correlated 0.9", .correlated = 0.01, .correlation = 0.9}, 0.99},
-    {{.name = "drift 0.3% a run", .white = 0.005, .drift = 0.003}, 0.99},
-    {{.name = "walk 0.3% a run", .white = 0.005, .walk = 0.003}, 0.98},
-    {{.name = "2% shared by pairs", .white = 0.003, .shared = 0.02}, 0.99},
-    {{.name = "outliers", .white = 0.003, .outliers = 0.1}, 0.40},
-};
+constexpr int kSamples = 1;  // of a repeat: a run's value is what matters
+constexpr std::size_t kEarlier = 10;
 
-struct Counts {
-  int faster = 0, slower = 0, same = 0, any_kpi = 0;  // of these, any KPI told apart
-};
-
-Counts count(const Noise& noise, Order order, std::size_t runs, double gain, int comparisons) {
-  Counts counts;
-  for (int i = 0; i < comparisons; ++i) {
-    const auto sides =
-        simulate(noise, order, runs, gain, 1'000'003ull * static_cast<unsigned>(i) + runs);
-    const auto result = compare(sides.base, sides.candidate, {});
-    const StackComparison& stack = result.value().stacks.at(0);
-    counts.faster += stack.outcome == Outcome::faster;
-    counts.slower += stack.outcome == Outcome::slower;
-    counts.same += stack.outcome == Outcome::same;
-    counts.any_kpi += std::any_of(stack.kpis.begin(), stack.kpis.end(), [](const auto& kpi) {
-      return kpi.outcome == Outcome::faster || kpi.outcome == Outcome::slower;
+// Counts a thing over seeds, on all cores.
+using Trial = std::function<void(std::uint64_t seed, std::vector<int>& counts)>;
+std::vector<int> counted(int trials, std::size_t kinds, const Trial& trial) {
+  std::vector<int> sums(kinds);
+  std::mutex lock;
+  std::atomic<int> next = 0;
+  std::vector<std::jthread> threads;
+  for (unsigned t = 0; t < std::max(1u, std::thread::hardware_concurrency()); ++t)
+    threads.emplace_back([&] {
+      std::vector<int> mine(kinds);
+      for (int i = next++; i < trials; i = next++)
+        trial(1'000'003ull * static_cast<unsigned>(i) + 17, mine);
+      const std::lock_guard guard(lock);
+      for (std::size_t k = 0; k < kinds; ++k) sums[k] += mine[k];
     });
-  }
-  return counts;
+  threads.clear();
+  return sums;
 }
 
 struct Checks {
   int failed = 0;
-  // At least `rate`, less what chance takes away from few comparisons.
-  void expect_found(int count, int comparisons, double rate, std::string_view what) {
-    const double chance = 3 * std::sqrt(rate * (1 - rate) * comparisons);
-    const double limit = rate * comparisons - (comparisons >= 1000 ? 0 : chance);
-    if (count >= limit) return;
-    fmt::print("\nFAILED: {}: {} of {} found, at least {} wanted\n", what, count, comparisons,
-               limit);
+  // At most `rate`, one-sided at three standard errors.
+  void expect_rate(int count, int trials, double rate, std::string_view what) {
+    const double expected = rate * trials;
+    if (count <= expected + 3 * std::sqrt(expected * (1 - rate))) return;
+    fmt::print("FAILED: {}: {} of {}, {:g}% stated\n", what, count, trials, rate * 100);
     ++failed;
   }
-  // At most `rate`; of fewer than 10,000 comparisons three standard deviations of chance and one
-  // more, since one count of ten in a thousand shows no rate.
-  void expect_rate(int count, int comparisons, double rate, std::string_view what) {
-    const double expected = rate * comparisons;
-    const double limit = comparisons >= 10'000 ? expected : expected + 3 * std::sqrt(expected) + 1;
-    if (count <= limit) return;
-    fmt::print("\nFAILED: {}: {} of {}\n", what, count, comparisons);
+  void expect_at_least(double value, double least, double error, std::string_view what) {
+    if (value >= least - 3 * error) return;
+    fmt::print("FAILED: {}: {:.3f}, at least {:.3f} wanted\n", what, value, least);
     ++failed;
   }
 };
 
-// No difference: any verdict faster or slower of any KPI is false.
-void compare_alike(int comparisons, Checks& checks) {
-  fmt::print("No difference: false verdicts of {} comparisons (limit 1%)\n{:<20}", comparisons, "");
-  struct {
-    const char* name;
-    Order order;
-    std::size_t runs;
-  } const kinds[] = {
-      {"alternating 3", Order::alternating, 3},
-      {"alternating 5", Order::alternating, 5},
-      {"alternating 8", Order::alternating, 8},
-      {"alternating 12", Order::alternating, 12},
-      {"alternating 20", Order::alternating, 20},
-      {"shuffled 8", Order::shuffled, 8},
-      {"blocks 4", Order::blocks, 4},
-      {"regular 8", Order::regular, 8},
-      {"blocks 8", Order::blocks, 8},
-  };
-  for (const auto& kind : kinds) fmt::print(" {:>14}", kind.name);
-  fmt::print("\n");
-  for (const auto& noise : kNoises) {
-    fmt::print("{:<20}", noise.name);
-    for (const auto& kind : kinds) {
-      const auto counts = count(noise, kind.order, kind.runs, 0, comparisons);
-      fmt::print(" {:>14}", counts.any_kpi);
-      std::fflush(stdout);
-      checks.expect_rate(counts.any_kpi, comparisons, 0.01,
-                         fmt::format("{}, {}", noise.name, kind.name));
-    }
-    fmt::print("\n");
-  }
+bool is_verdict(const KpiComparison& kpi) {
+  return kpi.outcome == Outcome::faster || kpi.outcome == Outcome::slower;
 }
 
-// The same through the looks of a loop: a verdict at any look is one too many.
-void loop_alike(int comparisons, Checks& checks) {
-  const auto looks = looks_until(12);
+// No difference: any verdict faster or slower of any KPI is false, and so is any promotion; also of
+// a true gain of just what is not enough.
+void alike(int trials, Checks& checks) {
+  constexpr std::pair<Order, std::size_t> kDesigns[] = {
+      {Order::alternating, 3},  {Order::alternating, 4}, {Order::alternating, 5},
+      {Order::alternating, 8},  {Order::alternating, 12}, {Order::alternating, 20},
+      {Order::shuffled, 8},     {Order::blocks, 4},      {Order::blocks, 8}};
   fmt::print(
-      "No difference, a loop of up to 12 runs a side that stops at the first verdict: false\n"
-      "verdicts of {} (limit 1%), false promotions (limit 0.1%)\n",
-      comparisons);
+      "{} trials; of each: false verdicts without difference (1% stated), undeserved promotions "
+      "of\na gain that equals the threshold (1%); the same with {} earlier runs\n",
+      trials, kEarlier);
+  fmt::print("{:<22}", "");
+  for (const char* name : {"3 pairs", "4", "5", "8", "12", "20", "8 mixed", "4 blocks", "8 blocks"})
+    fmt::print(" {:>17}", name);
+  fmt::print("\n");
   for (const auto& noise : kNoises) {
-    int verdicts = 0, promotions = 0;
-    for (int i = 0; i < comparisons; ++i) {
-      const auto all = simulate(noise, Order::alternating, 12, 0, 7'000'003ull * unsigned(i) + 5);
-      bool verdict = false, promoted = false;
-      for (const auto& look : looks) {
-        Side base{"base", {}}, candidate{"candidate", {}};
-        base.runs.assign(all.base.runs.begin(), all.base.runs.begin() + std::ptrdiff_t(look.runs));
-        candidate.runs.assign(all.candidate.runs.begin(),
-                              all.candidate.runs.begin() + std::ptrdiff_t(look.runs));
-        CompareOptions at_look;
-        at_look.error *= look.share;
-        const auto outcome = compare(base, candidate, at_look)->stacks.at(0).outcome;
-        verdict |= outcome == Outcome::faster || outcome == Outcome::slower;
+    fmt::print("{:<22}", noise.name);
+    for (const auto& [order, runs] : kDesigns) {
+      // Without alternation a walk looks like a difference, and neighbours of one side count twice.
+      if (order == Order::blocks && runs == 8 && noise.walk > 0) continue;
+      if (order == Order::shuffled && noise.shared > 0) continue;
+      const auto counts = counted(trials, 4, [&](std::uint64_t seed, std::vector<int>& found) {
+        CompareOptions options;
         PromoteOptions rule;
-        rule.compare.error *= look.share;
-        promoted |= promote(base, candidate, rule)->decision == Decision::promote;
-      }
-      verdicts += verdict;
-      promotions += promoted;
+        for (const std::size_t with : {0, 1}) {
+          if (with) rule.compare.earlier = options.earlier = earlier(noise, kEarlier, seed, kSamples);
+          auto sides = simulate(noise, order, runs, 0, seed + runs, kSamples);
+          const auto result = compare(sides.base, sides.candidate, options);
+          found[2 * with] += std::ranges::any_of(result->stacks[0].kpis, is_verdict);
+          sides = simulate(noise, order, runs, rule.least_gain, seed + runs, kSamples);
+          found[2 * with + 1] +=
+              promote(sides.base, sides.candidate, rule)->decision == Decision::promote;
+        }
+      });
+      fmt::print(" {:>17}", fmt::format("{} {} {} {}", counts[0], counts[1], counts[2], counts[3]));
+      std::fflush(stdout);
+      for (const int count : counts)
+        checks.expect_rate(count, trials, 0.01, fmt::format("{}, {} runs", noise.name, runs));
     }
-    fmt::print("{:<20} {:>14} {:>14}\n", noise.name, verdicts, promotions);
-    std::fflush(stdout);
-    checks.expect_rate(verdicts, comparisons, 0.01, fmt::format("loop, {}", noise.name));
-    checks.expect_rate(promotions, comparisons, 0.001, fmt::format("promotion, {}", noise.name));
+    fmt::print("\n");
   }
 }
 
-// Promotion in one look: for nothing, and of a true gain.
-void promote_once(int comparisons, Checks& checks) {
-  fmt::print("Promotions of {}: no difference (limit 0.1%), and 5% faster\n{:<20}", comparisons,
-             "");
-  constexpr std::size_t kRuns[] = {3, 5, 8};
-  for (const double gain : {0.0, 0.05})
-    for (const auto runs : kRuns) fmt::print(" {:>6} {}%", runs, gain * 100);
-  fmt::print("\n");
+Sides first_of(const Sides& all, std::size_t runs) {
+  Sides some = all;
+  some.base.runs.resize(runs);
+  some.candidate.runs.resize(runs);
+  return some;
+}
+
+// A loop to its decision, with and without earlier runs: the decision and the runs a side.
+std::pair<Decision, std::size_t> looped(const Sides& all, PromoteOptions rule, std::size_t most) {
+  for (const auto& look : looks_until(most)) {
+    rule.share = look.share;
+    const Sides sides = first_of(all, look.runs);
+    const auto decision = promote(sides.base, sides.candidate, rule)->decision;
+    if (decision != Decision::need_more_runs) return {decision, look.runs};
+  }
+  return {Decision::need_more_runs, most};
+}
+
+void loop(int trials, Checks& checks) {
+  constexpr std::size_t kMost = 12;
+  fmt::print(
+      "Loops of up to {} pairs, {} trials, threshold 1%, without | with {} earlier runs: undeserved"
+      "\npromotions of a gain of 1%, (1% stated); then gains of 3% and 5%: promoted, rejected, "
+      "median runs a side\n",
+      kMost, trials, kEarlier);
   for (const auto& noise : kNoises) {
-    fmt::print("{:<20}", noise.name);
-    for (const double gain : {0.0, 0.05})
-      for (const auto runs : kRuns) {
-        int promotions = 0;
-        for (int i = 0; i < comparisons; ++i) {
-          const auto sides =
-              simulate(noise, Order::alternating, runs, gain, 3'000'017ull * unsigned(i) + runs);
-          promotions += promote(sides.base, sides.candidate, {})->decision == Decision::promote;
-        }
-        fmt::print(" {:>9}", promotions);
+    fmt::print("{:<22}", noise.name);
+    for (const std::size_t with : {0, 1})
+      for (const double gain : {0.01, 0.03, 0.05}) {
+        std::mutex lock;
+        std::vector<double> runs;
+        const auto counts = counted(trials, 2, [&](std::uint64_t seed, std::vector<int>& found) {
+          PromoteOptions rule;
+          if (with) rule.compare.earlier = earlier(noise, kEarlier, seed, kSamples);
+          const auto all = simulate(noise, Order::alternating, kMost, gain, seed + 5, kSamples);
+          const auto [decision, used] = looped(all, rule, kMost);
+          found[0] += decision == Decision::promote;
+          found[1] += decision == Decision::reject;
+          const std::lock_guard guard(lock);
+          runs.push_back(static_cast<double>(used));
+        });
+        if (gain > 0.01)
+          fmt::print(" {:>6} {:>4} {:>3}", counts[0], counts[1], median(std::move(runs)));
+        else
+          fmt::print(" {} {:>4}", with ? "|" : "", counts[0]);
         std::fflush(stdout);
-        if (gain == 0)
-          checks.expect_rate(promotions, comparisons, 0.001,
-                             fmt::format("promotion at {} runs, {}", runs, noise.name));
+        checks.expect_rate(gain > 0.01 ? counts[1] : counts[0], trials, 0.01,
+                           fmt::format("loop, {}, {}%", noise.name, gain * 100));
       }
     fmt::print("\n");
   }
 }
 
-// A difference: how often it is found.
-void compare_different(int comparisons, Checks& checks) {
-  fmt::print("2% faster, 8 alternating runs a side: found in {} comparisons\n", comparisons);
+// Student's t of the pairs, as textbooks have it.
+double p_of_pairs(const std::vector<RunValue>& base, const std::vector<RunValue>& candidate) {
+  const double n = static_cast<double>(base.size());
+  double mean = 0, squares = 0;
+  for (std::size_t i = 0; i < base.size(); ++i)
+    mean += (candidate[i].value - base[i].value) / n;
+  for (std::size_t i = 0; i < base.size(); ++i)
+    squares += std::pow(candidate[i].value - base[i].value - mean, 2);
+  return student_t_two_sided(mean / std::sqrt(squares / (n - 1) / n), n - 1);
+}
+
+// Found within a loop's looks of a gain, by four rules that spend the same error in the same way.
+void power(int trials, Checks& checks) {
+  const auto looks = looks_until(12);
+  constexpr double kError = 0.02;  // one side of it matters
+  fmt::print(
+      "Gains found within 12 pairs in {} trials, independent noise of 1%: t of pairs, this rule, "
+      "it\nwith {} earlier runs, it with known noise\n",
+      trials, kEarlier);
+  for (const double gain : {0.01, 0.015, 0.02, 0.03, 0.05}) {
+    const auto counts = counted(trials, 4, [&](std::uint64_t seed, std::vector<int>& found) {
+      std::mt19937_64 random(seed);
+      std::normal_distribution<double> normal(0, 0.01);
+      std::vector<double> before(kEarlier);
+      for (double& value : before) value = normal(random);
+      const auto learned = learned_from({*noise_of(before)}, 1e-4);
+      const auto first = candidate_first(12, seed);
+      std::vector<RunValue> base, candidate;
+      for (std::size_t i = 0; i < 12; ++i) {
+        base.push_back({2.0 * double(i) + first[i], normal(random)});
+        candidate.push_back({2.0 * double(i) + !first[i], gain + normal(random)});
+      }
+      bool done[4] = {};
+      for (const auto& look : looks) {
+        const std::vector<RunValue> a(base.begin(), base.begin() + std::ptrdiff_t(look.runs));
+        const std::vector<RunValue> b(candidate.begin(),
+                                      candidate.begin() + std::ptrdiff_t(look.runs));
+        const double alpha = kError * look.share;
+        done[0] |= p_of_pairs(a, b) <= alpha;
+        done[1] |= estimate(a, b, 1e-4)->p() <= alpha;
+        done[2] |= estimate(a, b, 1e-4, learned)->p() <= alpha;
+        done[3] |= estimate(a, b, 1e-4, Noise{1e-4, 1e6})->p() <= alpha;
+      }
+      for (std::size_t k = 0; k < 4; ++k) found[k] += done[k];
+    });
+    fmt::print("{:>4}% {:>7} {:>7} {:>7} {:>7}\n", gain * 100, counts[0], counts[1], counts[2],
+               counts[3]);
+    const double n = trials, error = 1 / std::sqrt(n);
+    checks.expect_at_least(counts[1] / n, counts[0] / n - 0.01, error / 2, "power without history");
+    checks.expect_at_least(counts[2] / n, 0.9 * counts[3] / n, error / 2, "power with history");
+  }
+}
+
+// Histories without a step, and with one of 5% in the middle.
+void steps(int trials, Checks& checks) {
+  constexpr std::size_t kRuns = 40;
+  fmt::print("Histories of {} runs, {} trials: steps without one (5% stated), a step of 5% found\n",
+             kRuns, trials);
   for (const auto& noise : kNoises) {
-    const auto counts = count(noise, Order::alternating, 8, 0.02, comparisons);
-    fmt::print("{:<20} {:>14} wrong way {}\n", noise.name, counts.faster, counts.slower);
-    std::fflush(stdout);
-    checks.expect_found(counts.faster, comparisons, noise.found, noise.name);
-    checks.expect_rate(counts.slower, comparisons, 0.001, noise.name);
+    if (noise.walk > 0 || noise.drift > 0) continue;  // these change the level
+    const auto counts = counted(trials, 2, [&](std::uint64_t seed, std::vector<int>& found) {
+      Session session(noise, seed, kSamples);
+      std::vector<double> values;
+      for (std::size_t i = 0; i < kRuns; ++i)
+        values.push_back(*latency_of(session.next(0, false).stacks[0]).p50_ns);
+      found[0] += !find_steps(values).empty();
+      for (std::size_t i = kRuns / 2; i < kRuns; ++i) values[i] *= 1.05;
+      const auto steps = find_steps(values);
+      found[1] += steps.size() == 1 && steps[0] + 2 >= kRuns / 2 && steps[0] <= kRuns / 2 + 2;
+    });
+    fmt::print("{:<22} {:>7} {:>7}\n", noise.name, counts[0], counts[1]);
+    checks.expect_rate(counts[0], trials, 0.05, fmt::format("steps, {}", noise.name));
   }
 }
 
@@ -188,11 +256,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   constexpr std::pair<std::string_view, void (*)(int, Checks&)> kParts[] = {
-      {"alike", compare_alike},
-      {"loop", loop_alike},
-      {"promote", promote_once},
-      {"different", compare_different},
-  };
+      {"alike", alike}, {"loop", loop}, {"power", power}, {"steps", steps}};
   Checks checks;
   for (const auto& [name, part] : kParts)
     if (argc < 3 || name == argv[2]) part(static_cast<int>(*asked), checks);

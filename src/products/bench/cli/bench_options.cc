@@ -69,23 +69,59 @@ std::vector<bench::Kpi> kpis_of(const std::vector<std::string>& names) {
   return out;
 }
 
+Option learn_option(bool& alone) {
+  return {.name = "--no-history",
+          .value = &alone,
+          .help = "Learn the noise only from the runs of the comparison: not from earlier runs of "
+                  "the folder, nor from the other stacks of these runs"};
+}
+
+Result<std::vector<bench::EarlierSeries>> earlier_runs(Host& host, const std::string& folder) {
+  if (!host.exists(folder)) return std::vector<bench::EarlierSeries>();
+  return bench::earlier_of(TRY(bench::read_history(host, folder, {})));
+}
+
 void RuleOptions::declare(CommandSpec& command) {
   command.add(
       {{.name = "--min-gain",
         .value = &least_gain_percent,
-        .help = "Minimum gain in percent: the whole interval must be above it; 1 if not given",
+        .help = "Gain in percent that the candidate must surely exceed; 1 if not given",
         .type = "PERCENT",
         .range = Range{0, 1000}},
-       {.name = "--max-spread",
-        .value = &most_spread_percent,
-        .help = "Maximum standard deviation between runs in percent; 3 if not given",
+       {.name = "--risk",
+        .value = &risk_percent,
+        .help = "Accepted chance, in percent, of a promotion that is not deserved; 1 if not given",
         .type = "PERCENT",
-        .range = Range{0, 1000}}});
+        .range = Range{0.001, 20}},
+       {.name = "--allow-loss",
+        .value = &losses,
+        .help = "What a figure may lose, such as energy=10,p95=20 (percent); if not given p50=2, "
+                "throughput=5, memory=5, p95=10 and energy=10. none: the figure may lose anything",
+        .type = "LIST",
+        .commas = true},
+       learn_option(alone)});
 }
 
-void RuleOptions::set(bench::PromoteOptions& rule) const {
+Result<void> RuleOptions::set(bench::PromoteOptions& rule) const {
   rule.least_gain = least_gain_percent / 100;
-  rule.most_spread = most_spread_percent / 100;
+  rule.risk = risk_percent / 100;
+  rule.compare.learn = !alone;
+  for (const auto& text : losses) {
+    const auto equals = text.find('=');
+    const auto kpi = named<bench::Kpi>(text.substr(0, equals));
+    const auto value = equals == text.npos ? std::string() : text.substr(equals + 1);
+    const auto percent = parse_double(value);
+    if (!kpi || (value != "none" && (!percent || *percent < 0)))
+      return fail(ErrorKind::bad_input,
+                  fmt::format("--allow-loss {}: write a figure and percent, such as energy=10, or "
+                              "energy=none",
+                              printable(text)));
+    if (percent)
+      rule.allowances[*kpi] = *percent / 100;
+    else
+      rule.allowances.erase(*kpi);
+  }
+  return {};
 }
 
 namespace {

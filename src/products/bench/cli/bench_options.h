@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bench/compare/promote.h"
+#include "bench/history/history.h"
 #include "bench/record/result_files.h"
 #include "cli/command_line.h"
 #include "host/host.h"
@@ -21,11 +22,17 @@ Option results_option(std::string& folder, std::string_view what = "the runs");
 Option kpi_option(std::vector<std::string>& names, std::string_view help);
 std::vector<bench::Kpi> kpis_of(const std::vector<std::string>& names);
 
-// --min-gain and --max-spread, in percent.
+// --no-history, and what is learned from without it.
+Option learn_option(bool& alone);
+Result<std::vector<bench::EarlierSeries>> earlier_runs(Host& host, const std::string& folder);
+
+// How bench promote and bench loop decide; percent.
 struct RuleOptions {
-  double least_gain_percent = 1, most_spread_percent = 3;
+  double least_gain_percent = 1, risk_percent = 1;
+  std::vector<std::string> losses;
+  bool alone = false;
   void declare(CommandSpec& command);
-  void set(bench::PromoteOptions& rule) const;
+  Result<void> set(bench::PromoteOptions& rule) const;
 };
 
 // The two sides of a comparison, by what find_runs takes. No run may be on both.

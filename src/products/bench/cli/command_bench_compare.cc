@@ -19,12 +19,15 @@ struct BenchCompareOptions {
   std::string folder{bench::kResultsFolder};
   std::string base, candidate;
   double margin_percent = 1;
+  bool alone = false;
   bench::CompareOptions compare;
 };
 
-Result<bench::Comparison> compared(const BenchCompareOptions& options) {
+Result<bench::Comparison> compared(BenchCompareOptions& options) {
   const auto host = make_live_host();
   const auto sides = TRY(find_sides(*host, options.folder, options.base, options.candidate));
+  options.compare.learn = !options.alone;
+  if (options.compare.learn) options.compare.earlier = TRY(earlier_runs(*host, options.folder));
   return bench::compare(sides.base, sides.candidate, options.compare);
 }
 
@@ -67,6 +70,7 @@ void declare_bench_compare(CommandSpec& command) {
         .type = "LIST",
         .one_of = {"gpu", "driver", "workload", "dtype", "device", "protocol"},
         .commas = true},
+       learn_option(options->alone),
        {.name = "--normalise",
         .value = &options->compare.normalise,
         .help = "Compare fractions of each machine's measured roofline, so that GPUs may differ"}});

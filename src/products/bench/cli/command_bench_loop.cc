@@ -85,7 +85,6 @@ class Loop {
  public:
   Loop(BenchLoopOptions& options, Host& host) : options_(options), host_(host) {
     bench::PromoteOptions& rule = options_.rule;
-    options_.rule_options.set(rule);
     if (options_.idea) {
       const auto equals = options_.idea->find('=');
       rule.idea = options_.idea->substr(0, equals);
@@ -103,6 +102,7 @@ class Loop {
     if (options_.rule.idea && options_.rule.idea->empty())
       return fail(ErrorKind::bad_input,
                   "--idea names nothing: give NAME=VALUE, flags, commit or another name");
+    TRY(options_.rule_options.set(options_.rule));
     if (options_.rule.compare.stacks.size() > 1)
       return fail(ErrorKind::bad_input, "--stack: one stack decides; name one");
     if (options_.gate) TRY(job_of("--gate", *options_.gate));
@@ -116,6 +116,8 @@ class Loop {
             fmt::format("the tag {} has runs already; a loop's runs are its own, since what "
                         "was seen before is not in its error budget",
                         tag));
+    if (options_.rule.compare.learn)
+      options_.rule.compare.earlier = TRY(earlier_runs(host_, options_.folder));
     return {};
   }
 
@@ -170,7 +172,7 @@ class Loop {
 
   Result<bench::Promotion> judged(double share) {
     bench::PromoteOptions rule = options_.rule;
-    rule.compare.error *= share;
+    rule.share = share;
     return bench::promote({options_.base, TRY(runs_of(options_.base))},
                           {options_.candidate, TRY(runs_of(options_.candidate))}, rule);
   }

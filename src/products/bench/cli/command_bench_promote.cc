@@ -24,10 +24,12 @@ struct BenchPromoteOptions {
 };
 
 Result<bench::Promotion> decided(BenchPromoteOptions& options) {
-  options.rule_options.set(options.rule);
+  TRY(options.rule_options.set(options.rule));
   options.rule.kpis = kpis_of(options.kpis);
   const auto host = make_live_host();
   const auto sides = TRY(find_sides(*host, options.folder, options.base, options.candidate));
+  if (options.rule.compare.learn)
+    options.rule.compare.earlier = TRY(earlier_runs(*host, options.folder));
   return bench::promote(sides.base, sides.candidate, options.rule);
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 #include "base/statistics.h"
@@ -17,12 +18,21 @@ namespace {
 // move with it, and an equal split would make the first need more runs for nothing.
 constexpr double kFirstShare = 0.9;
 
+// From this number of runs a side on, all runs of one side in one state of the machine and all of
+// the other in another are too rare to count: 2 of 2^10. Fewer decide if the clocks were recorded
+// and steady, if earlier runs would have shown two states, or if the difference is greater than
+// that of two states.
+constexpr std::size_t kRunsToShowStates = 5, kEarlierRunsToShowStates = 8;
+constexpr double kSteadyClock = 1.03, kMostBetweenStates = 0.2;
+
+constexpr double kTimerStep = 1e-4;
+
 // The standard deviation, as a share, below which a way of measuring tells no differences: timers,
 // energy counters, pages of memory.
 double resolution_of(Kpi kpi, double value) {
   constexpr double kMemoryPage = 2 << 20;
   if (kpi == Kpi::memory) return value > 0 ? kMemoryPage / std::sqrt(12.0) / value : 1;
-  return 1e-4;
+  return kTimerStep;
 }
 
 std::optional<double> pooled_p95(const StackResult& stack) {
@@ -150,13 +160,80 @@ bool is_drift_unknown(const Estimate& estimate) {
          std::min(estimate.base_runs, estimate.candidate_runs) < kLeastInBlocks;
 }
 
+// Whether the GPU's clock was read in every run that counts, and was the same.
+bool is_clock_steady(const Side& base, const Side& candidate,
+                     const std::pair<std::string, std::string>& ids) {
+  double least = HUGE_VAL, greatest = 0;
+  for (const auto& [side, id] : {std::pair(&base, &ids.first), std::pair(&candidate, &ids.second)})
+    for (const auto& run : side->runs)
+      if (const auto* stack = run.stack(*id); stack && stack->status == StackStatus::ok)
+        for (const auto& repeat : stack->repeats) {
+          if (repeat.status != StackStatus::ok) continue;
+          const double mhz = repeat.conditions.sm_mhz.value_or(0);
+          least = std::min(least, mhz);
+          greatest = std::max(greatest, mhz);
+        }
+  return least > 0 && greatest <= least * kSteadyClock;
+}
+
+bool has_run(const Side& side, std::string_view id) {
+  return std::ranges::any_of(side.runs, [&](const RunRecord& run) { return run.id == id; });
+}
+
+// What is known of the noise, from what, and whether two states of the machine would have shown.
+struct Learned {
+  std::optional<Noise> noise;
+  std::string from;
+  bool shows_states = false;
+};
+
+// Of earlier runs, by their tags: each is one configuration.
+Learned learned_from_earlier(const Side& base, const Side& candidate,
+                             const std::pair<std::string, std::string>& ids, Kpi kpi,
+                             const CompareOptions& options) {
+  Learned learned;
+  std::vector<Noise> groups;
+  std::size_t count = 0;
+  const RunRecord& like = base.runs.front();
+  const std::string workload = workload_key(like.workload);
+  for (const auto& series : options.earlier) {
+    if (series.kpi != kpi || (series.stack != ids.first && series.stack != ids.second) ||
+        series.workload != workload || series.dtype != like.workload.dtype ||
+        series.device != like.workload.device ||
+        series.fingerprint != like.environment.fingerprint())
+      continue;
+    std::map<std::string_view, std::vector<double>> tags;
+    for (const auto& run : series.runs)
+      if (run.value > 0 && !has_run(base, run.id) && !has_run(candidate, run.id))
+        tags[run.tag].push_back(std::log(run.value));
+    for (const auto& [tag, values] : tags)
+      if (const auto noise = noise_of(values)) {
+        groups.push_back(*noise);
+        count += values.size();
+      }
+  }
+  learned.noise = learned_from(groups, kTimerStep);
+  if (learned.noise) learned.from = fmt::format("{} earlier runs of this machine", count);
+  learned.shows_states = count >= kEarlierRunsToShowStates;
+  return learned;
+}
+
 struct Work {
   KpiComparison result;
   std::optional<Estimate> estimate;
   bool constant = false;  // one value in all runs of both sides
 };
 
-Work begin_kpi(Kpi kpi, const KpiRuns& base, const KpiRuns& candidate, bool normalise) {
+std::vector<double> states_of(const KpiRuns& runs) {
+  std::vector<double> logarithms;
+  for (const double value : runs.plain) logarithms.push_back(std::log(value));
+  const auto levels = two_levels(std::move(logarithms));
+  return levels ? std::vector{std::exp(levels->low), std::exp(levels->high)}
+                : std::vector<double>();
+}
+
+Work begin_kpi(Kpi kpi, const KpiRuns& base, const KpiRuns& candidate, const Learned& learned,
+               bool normalise) {
   Work work;
   KpiComparison& result = work.result;
   result.kpi = kpi;
@@ -174,7 +251,8 @@ Work begin_kpi(Kpi kpi, const KpiRuns& base, const KpiRuns& candidate, bool norm
   work.constant = least == greatest;
   work.estimate =
       estimate(base.values, candidate.values,
-               resolution_of(kpi, std::min(*result.base_value, *result.candidate_value)));
+               resolution_of(kpi, std::min(*result.base_value, *result.candidate_value)),
+               learned.noise);
   if (!work.estimate) {
     result.reason = fmt::format(
         "{} and {} runs: run-to-run variation is known from 2 runs a side on (3 where they were "
@@ -198,6 +276,13 @@ Work begin_kpi(Kpi kpi, const KpiRuns& base, const KpiRuns& candidate, bool norm
     return work;
   }
   result.gain_percent = percent(work.estimate->difference);
+  if (work.estimate->learned_degrees > 0) result.learned = learned.from;
+  result.base_states = states_of(base);
+  result.candidate_states = states_of(candidate);
+  result.states_unknown = kpi != Kpi::memory && !learned.shows_states &&
+                          std::min(base.values.size(), candidate.values.size()) <
+                              kRunsToShowStates &&
+                          std::fabs(work.estimate->difference) < kMostBetweenStates;
   result.p = work.estimate->p();
   result.method = name_of(work.estimate->method);
   std::vector<double> base_values;
@@ -235,10 +320,19 @@ void conclude(Work& work, double weight, const CompareOptions& options) {
   const double low = e.difference - half, high = e.difference + half;
   result.low_percent = percent(low);
   result.high_percent = percent(high);
+  const double alone = e.half_width(options.error);
+  result.alone_low_percent = percent(e.difference - alone);
+  result.alone_high_percent = percent(e.difference + alone);
   const double margin = std::log1p(options.margin);
   // What is held in memory is counted, not timed: no noise hides behind equal counts.
   if ((work.constant && result.kpi == Kpi::memory) || (low >= -margin && high <= margin)) {
     result.outcome = Outcome::same;
+  } else if (differs && result.states_unknown) {
+    result.further_runs = kRunsToShowStates - std::min(e.base_runs, e.candidate_runs);
+    result.reason = fmt::format(
+        "as few runs would look the same if the machine had two clocks and changed between them; "
+        "{} runs a side decide, or earlier runs of this workload, or recorded clocks",
+        kRunsToShowStates);
   } else if (differs) {
     result.outcome = e.difference > 0 ? Outcome::faster : Outcome::slower;
   } else {
@@ -290,11 +384,39 @@ void conclude_one_sided(StackComparison& stack) {
                              join(losses.reasons, "; "));
 }
 
+// What the other stacks of the same runs say of the noise: they ran beside it.
+class Siblings {
+ public:
+  void add(const std::pair<std::string, std::string>& ids, Kpi kpi, const KpiRuns& runs) {
+    std::vector<double> values;
+    for (const auto& run : runs.values) values.push_back(run.value);
+    if (const auto noise = noise_of(values)) groups_.push_back({ids, kpi, *noise});
+  }
+  void add_to(Learned& learned, const std::pair<std::string, std::string>& ids, Kpi kpi) const {
+    std::vector<Noise> groups;
+    for (const auto& group : groups_)
+      if (group.kpi == kpi && group.ids != ids) groups.push_back(group.noise);
+    // One or two may be another kind of program; of more it shows how far they differ.
+    if (groups.size() < kLeastSiblings) return;
+    learned.noise = learned_from(groups, kTimerStep);
+    learned.from = "the other stacks of these runs";
+  }
+
+ private:
+  static constexpr std::size_t kLeastSiblings = 6;  // three stacks on both sides
+  struct Group {
+    std::pair<std::string, std::string> ids;
+    Kpi kpi;
+    Noise noise;
+  };
+  std::vector<Group> groups_;
+};
+
 StackComparison compare_stack(const Side& base, const Side& candidate,
                               const std::vector<double>& base_places,
                               const std::vector<double>& candidate_places,
                               const std::pair<std::string, std::string>& ids, double share,
-                              const CompareOptions& options) {
+                              const Siblings& siblings, const CompareOptions& options) {
   StackComparison stack;
   std::tie(stack.base_stack, stack.candidate_stack) = ids;
   stack.base_losses = losses_of(base.runs, ids.first);
@@ -306,19 +428,31 @@ StackComparison compare_stack(const Side& base, const Side& candidate,
   const Figures figures{options.normalise, seen_from_outside(base, ids.first) &&
                                                seen_from_outside(candidate, ids.second)};
   std::vector<Work> all;
-  for (const Kpi kpi : kKpis)
+  const bool steady = is_clock_steady(base, candidate, ids);
+  for (const Kpi kpi : kKpis) {
+    Learned learned;
+    const bool learn = options.learn && kpi != Kpi::memory;  // it is counted, not timed
+    if (learn) learned = learned_from_earlier(base, candidate, ids, kpi, options);
+    if (learn && !learned.noise) siblings.add_to(learned, ids, kpi);
+    learned.shows_states |= steady;
     all.push_back(begin_kpi(kpi, runs_of(base, base_places, ids.first, kpi, figures),
-                            runs_of(candidate, candidate_places, ids.second, kpi, figures),
+                            runs_of(candidate, candidate_places, ids.second, kpi, figures), learned,
                             options.normalise));
+  }
+  const auto is_first = [&](const Work& work) {
+    return work.estimate && std::ranges::find(options.first, work.result.kpi) != options.first.end();
+  };
+  const auto first = static_cast<std::size_t>(std::ranges::count_if(all, is_first));
   const auto tested = static_cast<std::size_t>(std::count_if(
       all.begin(), all.end(), [](const Work& work) { return work.estimate.has_value(); }));
   std::vector<double> p, weights;
   for (const auto& work : all) {
     if (!work.estimate) continue;
     p.push_back(*work.result.p);
-    weights.push_back(share * (tested == 1       ? 1
-                               : weights.empty() ? kFirstShare
-                                                 : (1 - kFirstShare) / double(tested - 1)));
+    const bool all_alike = first == 0 || first == tested;
+    weights.push_back(share * (all_alike        ? 1 / double(tested)
+                               : is_first(work) ? kFirstShare / double(first)
+                                                : (1 - kFirstShare) / double(tested - first)));
   }
   const auto adjusted = adjusted_p(p, weights);
   std::size_t next = 0;
@@ -429,10 +563,17 @@ Result<Comparison> compare(const Side& unordered_base, const Side& unordered_can
     return is_measured(losses_of(base.runs, ids.first)) &&
            is_measured(losses_of(candidate.runs, ids.second));
   });
+  Siblings siblings;
+  for (const auto& ids : *pairs)
+    for (const Kpi kpi : kKpis) {
+      const Figures figures{.normalise = options.normalise};
+      siblings.add(ids, kpi, runs_of(base, base_places, ids.first, kpi, figures));
+      siblings.add(ids, kpi, runs_of(candidate, candidate_places, ids.second, kpi, figures));
+    }
   for (const auto& ids : *pairs)
     result.stacks.push_back(compare_stack(base, candidate, base_places, candidate_places, ids,
                                           1 / double(std::max(compared, std::ptrdiff_t{1})),
-                                          options));
+                                          siblings, options));
   return result;
 }
 

@@ -35,11 +35,26 @@ enum class Outcome {
   lost,  // of a stack: the base has figures, and no run of the candidate has one
 };
 
+// Figures of earlier runs of the same work on the same machine, in time.
+struct EarlierRun {
+  std::string id, tag;
+  double value = 0;  // in the KPI's unit
+};
+struct EarlierSeries {
+  std::string workload, dtype, device, stack, fingerprint;  // workload: workload_key()
+  Kpi kpi = Kpi::p50;
+  std::vector<EarlierRun> runs;
+};
+
 struct CompareOptions {
   double margin = 0.01;  // differences that are as good as none: 0.01 is 1%
   // The chance that any verdict of the comparison is faster or slower where nothing differs: a bit
   // below the 1% that is promised.
   double error = 0.008;
+  std::vector<Kpi> first = {Kpi::p50};  // that share most of the error
+  // What the noise is learned from beside the runs themselves; without `learn` nothing.
+  bool learn = true;
+  std::vector<EarlierSeries> earlier;
   std::vector<std::string> stacks;   // these alone (stack_pairs.h); empty: all of both sides
   std::vector<std::string> allowed;  // differences that do not forbid a comparison: "driver"
   bool normalise = false;            // compare shares of each machine's roofline
@@ -53,10 +68,15 @@ struct KpiComparison {
   std::uint64_t base_runs = 0, candidate_runs = 0;    // that have it
   // How much better the candidate is, and the interval: 2 is 2% faster, -2 slower.
   std::optional<double> gain_percent, low_percent, high_percent;
+  std::optional<double> alone_low_percent, alone_high_percent;  // of this KPI and no other
   std::optional<double> p, adjusted_p;
   std::string design, method;
   std::optional<double> base_spread_percent, candidate_spread_percent;  // run to run, 1 sigma
   std::optional<std::uint64_t> further_runs;                            // a side, that would decide
+  std::string learned;  // what the noise was learned from beside these runs
+  std::vector<double> base_states, candidate_states;  // two, where the runs have two levels
+  // As few runs would look the same if the machine had two clocks and changed between them.
+  bool states_unknown = false;
   std::vector<double> run_gains_percent;  // of each pair where runs alternate, else of
                                           // each candidate run over the base's median
 };

@@ -4,14 +4,11 @@
 #include <cmath>
 #include <numeric>
 
-#include "base/random.h"
 #include "bench/compare/distributions.h"
+#include "bench/compare/least_squares.h"
 
 namespace gpuready::bench {
 namespace {
-
-constexpr std::size_t kResamples = 9999;
-constexpr std::uint64_t kSeed = 0x6265'6e63'68;  // any: the same input gives the same answer
 
 // Runs in blocks that depend on their neighbours move the means of both sides, which the scatter
 // within a side does not show. Simulated: with a correlation of 0.9 from run to run the standard
@@ -28,17 +25,42 @@ constexpr double kChoiceAlpha = 0.01;  // at which the narrower interval is the 
 // Of the trend, so that enough runs are left to tell the noise.
 std::size_t trend_degree(std::size_t pairs) { return pairs < 3 ? 0 : pairs < 5 ? 1 : 2; }
 
-struct Moments {
-  double n = 0, mean = 0, variance = 0;
-};
-Moments moments(const std::vector<double>& values) {
-  Moments result;
-  result.n = static_cast<double>(values.size());
-  result.mean = std::accumulate(values.begin(), values.end(), 0.0) / result.n;
-  for (const double value : values)
-    result.variance += (value - result.mean) * (value - result.mean) / (result.n - 1);
-  return result;
+// Noise that was learned is not used where these runs show more, at this level: what was quiet then
+// need not be quiet now.
+constexpr double kMoreNoiseLevel = 0.25;
+
+// What few runs leave open has a bound: from run to run, a benchmark varies by at most this share,
+// or by this many times of what its runs show. So two runs that are a few times apart are told
+// apart, and an interval ends where no machine goes.
+constexpr double kMostNoise = 0.25, kMostOfShown = 4;
+
+Noise noise_around_mean(const std::vector<double>& values) {
+  const double n = static_cast<double>(values.size());
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return {squares / (n - 1), n - 1};
 }
+
+double mean_of(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+struct Prior {
+  std::optional<Noise> learned;
+  double floor = 0;  // variance of the way of measuring
+
+  // `own` with what was learned; `scale`: how many runs' variances a value of it has.
+  Noise with(Noise own, double scale) const {
+    const double least = floor * scale;
+    own.variance = std::max(own.variance, least);
+    if (!learned) return own;
+    const double before = std::max(learned->variance * scale, least);
+    if (f_upper(own.variance / before, own.degrees, learned->degrees) < kMoreNoiseLevel) return own;
+    const double degrees = own.degrees + learned->degrees;
+    return {(own.degrees * own.variance + learned->degrees * before) / degrees, degrees};
+  }
+};
 
 std::vector<double> values_of(const std::vector<RunValue>& runs) {
   std::vector<double> values;
@@ -55,37 +77,39 @@ std::vector<double> differences(std::vector<RunValue> base, std::vector<RunValue
   return all;
 }
 
-std::vector<double> resampled(const std::vector<double>& values, SplitMix64& random) {
-  std::vector<double> drawn(values.size());
-  for (double& value : drawn) {
-    const auto wide = static_cast<unsigned __int128>(random.next()) * values.size();
-    value = values[static_cast<std::size_t>(wide >> 64)];
-  }
-  return drawn;
-}
-
 // Of one sample (pairs) or two (Welch): difference, standard error, degrees.
 struct Fit {
-  double difference = 0, standard_error = 0, degrees = 0;
+  double difference = 0, standard_error = 0, degrees = 0, learned = 0;
 };
-Fit fit_pairs(const std::vector<double>& pairs, double floor) {
-  const Moments m = moments(pairs);
-  return {m.mean, std::sqrt(std::max(m.variance, 2 * floor * floor) / m.n), m.n - 1};
+Fit fit_pairs(const std::vector<double>& pairs, const Prior& prior) {
+  const Noise own = noise_around_mean(pairs), all = prior.with(own, 2);
+  return {mean_of(pairs), std::sqrt(all.variance / static_cast<double>(pairs.size())), all.degrees,
+          all.degrees - own.degrees};
 }
-Fit fit_sides(const std::vector<double>& base, const std::vector<double>& candidate, double floor) {
-  const Moments a = moments(base), b = moments(candidate);
-  const double least = floor * floor;
-  const double va = std::max(a.variance, least) / a.n, vb = std::max(b.variance, least) / b.n;
-  const double sum = va + vb;
-  // Welch and Satterthwaite.
-  const double degrees = sum * sum / (va * va / (a.n - 1) + vb * vb / (b.n - 1));
-  return {b.mean - a.mean, std::sqrt(sum), sum > 0 ? degrees : a.n + b.n - 2};
+// The sum of two estimated variances: Welch and Satterthwaite.
+Fit fit_of_sum(double difference, Noise a, Noise b, double learned) {
+  const double sum = a.variance + b.variance;
+  const double degrees =
+      sum * sum / (a.variance * a.variance / a.degrees + b.variance * b.variance / b.degrees);
+  return {difference, std::sqrt(sum), sum > 0 ? degrees : a.degrees + b.degrees, learned};
+}
+Fit fit_sides(const std::vector<double>& base, const std::vector<double>& candidate,
+              const Prior& prior) {
+  const auto of = [&](const std::vector<double>& side) {
+    const Noise own = noise_around_mean(side);
+    Noise all = prior.with(own, 1);
+    all.variance /= static_cast<double>(side.size());
+    return std::pair(all, all.degrees - own.degrees);
+  };
+  const auto [a, learned_a] = of(base);
+  const auto [b, learned_b] = of(candidate);
+  return fit_of_sum(mean_of(candidate) - mean_of(base), a, b, std::min(learned_a, learned_b));
 }
 // Least squares of value = trend + difference * (is candidate), where the trend is a polynomial in
 // time: the difference is fitted to what a common trend leaves.
 std::optional<Fit> fit_with_trend(const std::vector<RunValue>& base,
                                   const std::vector<RunValue>& candidate, std::size_t degree,
-                                  double floor) {
+                                  const Prior& prior) {
   const std::size_t n = base.size() + candidate.size();
   if (n < degree + 3) return std::nullopt;
   std::vector<double> when, values;
@@ -101,31 +125,27 @@ std::optional<Fit> fit_with_trend(const std::vector<RunValue>& base,
   for (std::size_t power = 1; power <= degree; ++power)
     for (std::size_t i = 0; i < n; ++i)
       columns[power][i] = columns[power - 1][i] * (when[i] - middle) / half;
-  const auto product = [](const std::vector<double>& a, const std::vector<double>& b) {
-    return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+  const auto fit = last_coefficient(std::move(columns), std::move(values));
+  if (!fit) return std::nullopt;
+  // What is left of each side, so that one may be noisier than the other.
+  const double degrees = static_cast<double>(n - degree - 2) / 2;
+  const double scale = 1 / (2 * fit->weight);
+  const auto left = [&](std::size_t from, std::size_t to) {
+    double squares = 0;
+    for (std::size_t i = from; i < to; ++i) squares += fit->residual[i] * fit->residual[i];
+    Noise all = prior.with({squares / degrees, degrees}, 1);
+    all.variance *= scale;
+    return all;
   };
-  // Gram and Schmidt: each column, and then the values, without what the columns before it explain.
-  const auto take_out = [&](std::vector<double>& from, const std::vector<double>& column) {
-    const double share = product(from, column) / product(column, column);
-    for (std::size_t i = 0; i < n; ++i) from[i] -= share * column[i];
-    return share;
-  };
-  double difference = 0;
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    for (std::size_t before = 0; before < i; ++before) take_out(columns[i], columns[before]);
-    // Times or sides that the trend explains wholly.
-    if (product(columns[i], columns[i]) < 1e-9) return std::nullopt;
-    difference = take_out(values, columns[i]);
-  }
-  const double degrees = static_cast<double>(n - degree - 2);
-  const double variance = std::max(product(values, values) / degrees, floor * floor);
-  return Fit{difference, std::sqrt(variance / product(columns.back(), columns.back())), degrees};
+  const Noise ours = left(0, base.size()), theirs = left(base.size(), n);
+  return fit_of_sum(fit->value, ours, theirs, std::min(ours.degrees, theirs.degrees) - degrees);
 }
 
 void take(Estimate& result, const Fit& fit, Method method, double share = 1) {
   result.difference = fit.difference;
   result.standard_error = fit.standard_error;
   result.degrees = fit.degrees;
+  result.learned_degrees = fit.learned;
   result.method = method;
   result.share = share;
 }
@@ -139,42 +159,26 @@ void take_surer(Estimate& result, const Fit& pairs, const std::optional<Fit>& tr
   if (other.half_width(kChoiceAlpha) <= half) result = std::move(other);
 }
 
-// Studentised: each resample's distance from the estimate in its own standard errors.
-template <class Refit>
-void add_bootstrap(Estimate& result, Refit refit) {
-  SplitMix64 random(kSeed);
-  result.bootstrap.reserve(kResamples);
-  for (std::size_t i = 0; i < kResamples; ++i) {
-    const Fit again = refit(random);
-    const double distance = std::fabs(again.difference - result.difference);
-    result.bootstrap.push_back(again.standard_error > 0 ? distance / again.standard_error
-                                                        : (distance > 0 ? HUGE_VAL : 0));
-  }
-  std::sort(result.bootstrap.begin(), result.bootstrap.end());
-  result.method = Method::bootstrap_t;
-}
-
 }  // namespace
+
+// The error as it is where the runs vary as much as any do.
+double Estimate::bounded_error() const {
+  const double root =
+      std::sqrt(1 / static_cast<double>(base_runs) + 1 / static_cast<double>(candidate_runs));
+  return std::max(kMostNoise * root, kMostOfShown * standard_error);
+}
 
 double Estimate::p() const {
   if (standard_error <= 0) return difference == 0 ? 1 : 0;
-  const double t = std::fabs(difference) / standard_error;
-  const double student = std::min(1.0, student_t_two_sided(t, degrees) / share);
-  if (bootstrap.empty()) return student;
-  const auto beyond = bootstrap.end() - std::lower_bound(bootstrap.begin(), bootstrap.end(), t);
-  const double counted =
-      (static_cast<double>(beyond) + 1) / (static_cast<double>(bootstrap.size()) + 1);
-  // Beyond the last resamples there is nothing to count.
-  return beyond < 9 ? std::min(counted, student) : counted;
+  const double size = std::fabs(difference);
+  const double chance = std::min(student_t_two_sided(size / standard_error, degrees),
+                                 normal_two_sided(size / bounded_error()));
+  return std::min(1.0, chance / share);
 }
 
 double Estimate::half_width(double alpha) const {
-  const double student = student_t_critical(alpha * share, degrees);
-  if (bootstrap.empty()) return student * standard_error;
-  const auto beyond = static_cast<std::size_t>(alpha * static_cast<double>(bootstrap.size() + 1));
-  const double critical = beyond < 10 ? std::max(student, bootstrap[bootstrap.size() - 10])
-                                      : bootstrap[bootstrap.size() - beyond];
-  return critical * standard_error;
+  return std::min(student_t_critical(alpha * share, degrees) * standard_error,
+                  normal_critical(alpha * share) * bounded_error());
 }
 
 Design design_of(const std::vector<RunValue>& base, const std::vector<RunValue>& candidate) {
@@ -201,37 +205,27 @@ Design design_of(const std::vector<RunValue>& base, const std::vector<RunValue>&
 }
 
 std::optional<Estimate> estimate(const std::vector<RunValue>& base,
-                                 const std::vector<RunValue>& candidate, double resolution) {
+                                 const std::vector<RunValue>& candidate, double resolution,
+                                 const std::optional<Noise>& learned) {
   if (base.size() < 2 || candidate.size() < 2) return std::nullopt;
   Estimate result;
   result.base_runs = base.size();
   result.candidate_runs = candidate.size();
   result.design = design_of(base, candidate);
-  const bool many = std::min(base.size(), candidate.size()) >= kRunsForBootstrap;
+  // What was learned is the noise between neighbours: without alternation a wander adds to it.
+  const Prior prior{result.design == Design::paired ? learned : std::nullopt,
+                    resolution * resolution};
   if (result.design == Design::in_blocks || result.design == Design::regular) {
-    auto fit = fit_with_trend(base, candidate, 1, resolution);
+    auto fit = fit_with_trend(base, candidate, 1, prior);
     if (!fit) return std::nullopt;
     fit->standard_error *= kBlocksAllowance;
     take(result, *fit, Method::trend_adjusted_t);
   } else if (result.design == Design::paired) {
     const auto pairs = differences(base, candidate);
-    if (many) {
-      take(result, fit_pairs(pairs, resolution), Method::student_t);
-      add_bootstrap(result, [&](SplitMix64& random) {
-        return fit_pairs(resampled(pairs, random), resolution);
-      });
-    } else {
-      take_surer(result, fit_pairs(pairs, resolution),
-                 fit_with_trend(base, candidate, trend_degree(pairs.size()), resolution));
-    }
+    take_surer(result, fit_pairs(pairs, prior),
+               fit_with_trend(base, candidate, trend_degree(pairs.size()), prior));
   } else {
-    const auto ours = values_of(base), theirs = values_of(candidate);
-    take(result, fit_sides(ours, theirs, resolution), Method::welch_t);
-    if (many)
-      add_bootstrap(result, [&](SplitMix64& random) {
-        const auto again = resampled(ours, random);
-        return fit_sides(again, resampled(theirs, random), resolution);
-      });
+    take(result, fit_sides(values_of(base), values_of(candidate), prior), Method::welch_t);
   }
   return result;
 }
@@ -244,8 +238,8 @@ std::optional<std::size_t> runs_for(const Estimate& estimate, double half_width,
       estimate.design == Design::paired && estimate.method != Method::trend_adjusted_t;
   const auto enough = [&](std::size_t runs) {
     const double n = static_cast<double>(runs);
-    return student_t_critical(alpha * estimate.share, pairs ? n - 1 : 2 * n - 2) * deviation /
-               std::sqrt(n) <=
+    const double degrees = (pairs ? n - 1 : 2 * n - 2) + estimate.learned_degrees;
+    return student_t_critical(alpha * estimate.share, degrees) * deviation / std::sqrt(n) <=
            half_width;
   };
   std::size_t low = 1, high = 10'000;  // enough(low) is false: one run tells nothing

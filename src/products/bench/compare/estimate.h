@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/named.h"
+#include "bench/compare/noise.h"
 
 namespace gpuready::bench {
 
@@ -23,7 +24,6 @@ enum class Method {
   student_t,         // of the differences of pairs
   welch_t,           // of the means of the sides
   trend_adjusted_t,  // of least squares beside a trend in time
-  bootstrap_t
 };
 
 // One run's value, in logarithms, so that differences are ratios.
@@ -32,9 +32,6 @@ struct RunValue {
   double value = 0;
 };
 
-// From this number of runs a side on, the distribution is taken from the runs themselves.
-inline constexpr std::size_t kRunsForBootstrap = 12;
-
 // candidate - base, and the distribution of its error.
 class Estimate {
  public:
@@ -42,6 +39,7 @@ class Estimate {
   Design design = Design::paired;
   Method method = Method::student_t;
   double share = 1;  // of the error: the rest is spent on another way of looking at the runs
+  double learned_degrees = 0;  // of `degrees`: of what was known before; 0: it was not used
   std::size_t base_runs = 0, candidate_runs = 0;
 
   // The chance of a difference at least so great where there is none, over all ways of looking.
@@ -49,7 +47,8 @@ class Estimate {
   // Half the width of the interval that holds the difference with the chance 1 - alpha.
   double half_width(double alpha) const;
 
-  std::vector<double> bootstrap = {};  // |t| of each resample, ascending
+ private:
+  double bounded_error() const;
 };
 
 // How the runs of both sides follow each other in time.
@@ -57,10 +56,12 @@ Design design_of(const std::vector<RunValue>& base, const std::vector<RunValue>&
 
 // Nothing where a side has fewer than two runs, so that run-to-run variation is not known.
 // `resolution`: the standard deviation that the way of measuring has at least (a timer's step, a
-// page of memory), so that a few equal values do not count as free of error. The same input gives
-// the same estimate.
+// page of memory), so that a few equal values do not count as free of error. `learned`: the noise
+// as it was before, which is pooled with that of these runs unless they show more. Noises of the
+// sides may differ (Welch, "The generalization of Student's problem", 1947).
 std::optional<Estimate> estimate(const std::vector<RunValue>& base,
-                                 const std::vector<RunValue>& candidate, double resolution);
+                                 const std::vector<RunValue>& candidate, double resolution,
+                                 const std::optional<Noise>& learned = std::nullopt);
 
 // The smallest number of runs a side with which an interval at `alpha` of an estimate like this
 // would be at most `half_width` to each side; nothing above 10,000.
@@ -75,5 +76,5 @@ std::vector<double> adjusted_p(const std::vector<double>& p, const std::vector<d
 
 namespace gpuready {
 NAMES_OF(bench::Design, "paired", "mixed", "in_blocks", "regular");
-NAMES_OF(bench::Method, "student_t", "welch_t", "trend_adjusted_t", "bootstrap_t");
+NAMES_OF(bench::Method, "student_t", "welch_t", "trend_adjusted_t");
 }  // namespace gpuready

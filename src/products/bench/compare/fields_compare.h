@@ -25,6 +25,8 @@ FIELDS_OF(KpiComparison) {
   FIELD(gain_percent, "How much better the candidate is; negative: worse.");
   FIELD(low_percent, "The interval's lower end, simultaneous with those of the other KPIs.");
   FIELD(high_percent, "The interval's upper end.");
+  FIELD(alone_low_percent, "The lower end of the interval of this KPI and no other.");
+  FIELD(alone_high_percent, "Its upper end.");
   FIELD(p, "The chance of such a difference where there is none.", {.unit = "1"});
   FIELD(adjusted_p, "The same, corrected over all KPIs and stacks.", {.unit = "1"});
   FIELD(design,
@@ -33,10 +35,17 @@ FIELDS_OF(KpiComparison) {
         "other, so that a linear drift is taken out.");
   FIELD(method,
         "student_t: differences of pairs; trend_adjusted_t: least squares beside a trend in time; "
-        "welch_t: means of the sides; bootstrap_t: one of these, resampled.");
+        "welch_t: means of the sides.");
+  FIELD(learned, "What the noise was learned from in addition to these runs.");
   FIELD(base_spread_percent, "Standard deviation from run to run of the base.");
   FIELD(candidate_spread_percent, "Standard deviation from run to run of the candidate.");
   FIELD(further_runs, "Further runs a side that would decide, if all goes on like this.");
+  FIELD(base_states, "Medians of two levels between which the base's runs change, if they do.",
+        {.unit = "the KPI's unit"});
+  FIELD(candidate_states, "The same of the candidate.", {.unit = "the KPI's unit"});
+  FIELD(states_unknown,
+        "Whether no verdict is given since as few runs would look the same if the machine changed "
+        "between two clocks.");
   FIELD(run_gains_percent,
         "In time: the gain of each pair where runs alternated, else of each run of the candidate "
         "over the base's median.");

@@ -14,8 +14,8 @@ FIELDS_OF(Promotion) {
   FIELD(reasons, "Why.", kAlways);
   FIELD(further_runs, "Further runs a side after which it may be decided.");
   FIELD(idea, "The one thing that the candidate was to change.");
-  FIELD(least_gain_percent, "What the whole interval of a gain must be above.");
-  FIELD(most_spread_percent, "Maximum standard deviation between runs.");
+  FIELD(least_gain_percent, "What a gain must be above.");
+  FIELD(risk_percent, "The chance of a promotion that the truth does not deserve.");
   FIELD(comparison, "The evidence; where an idea is named, each other difference is refused.",
         kAlways);
 }

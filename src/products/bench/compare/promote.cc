@@ -10,73 +10,23 @@
 namespace gpuready::bench {
 namespace {
 
+// Of the risk that is stated: noise that is learned is not known exactly.
+constexpr double kSpent = 0.8;
+
 std::string gain_text(const KpiComparison& kpi) {
   return fmt::format("{} by {:.2f}% ({:.2f}% to {:.2f}%)", name_of(kpi.kpi),
                      kpi.gain_percent.value_or(0), kpi.low_percent.value_or(0),
                      kpi.high_percent.value_or(0));
 }
 
-// What stands against a gain in one KPI, and whether more runs may help.
-struct Judgement {
-  Decision decision = Decision::promote;
-  std::vector<std::string> reasons;
-  std::optional<std::uint64_t> further_runs;
-
-  void against(Decision how, std::string reason) {
-    // What more runs cannot mend outweighs what they can.
-    if (decision != Decision::reject) decision = how;
-    reasons.push_back(std::move(reason));
-  }
-};
-
 // Intervals shrink with the root of the number of runs.
-std::optional<std::uint64_t> runs_until_above(const KpiComparison& kpi, double least_percent) {
-  const double above = *kpi.gain_percent - least_percent;
-  const double half = *kpi.gain_percent - *kpi.low_percent;
+std::optional<std::uint64_t> runs_until_above(const KpiComparison& kpi, double low, double least) {
+  const double above = *kpi.gain_percent - least, half = *kpi.gain_percent - low;
   const double runs = static_cast<double>(std::min(kpi.base_runs, kpi.candidate_runs));
   if (above <= 0 || !std::isfinite(half)) return std::nullopt;
   const double wanted = std::ceil(runs * (half / above) * (half / above));
   if (wanted > 10'000) return std::nullopt;
   return static_cast<std::uint64_t>(std::max(1.0, wanted - runs));
-}
-
-Judgement judge_gain(const KpiComparison& kpi, const PromoteOptions& options) {
-  Judgement judgement;
-  const double least = options.least_gain * 100, most = options.most_spread * 100;
-  const auto name = name_of(kpi.kpi);
-  if (*kpi.high_percent < least)
-    judgement.against(Decision::reject, fmt::format("{}: a gain of {:g}% or more is ruled out",
-                                                    gain_text(kpi), least));
-  for (std::size_t i = 0; i < kpi.run_gains_percent.size(); ++i)
-    if (kpi.run_gains_percent[i] <= 0) {
-      judgement.against(Decision::reject,
-                        fmt::format("{} did not gain in run {} of {} ({:+.2f}%)", name, i + 1,
-                                    kpi.run_gains_percent.size(), kpi.run_gains_percent[i]));
-      break;
-    }
-  const double spread = kpi.candidate_spread_percent.value_or(0);
-  const double spread_of_base = kpi.base_spread_percent.value_or(0);
-  if (spread > most && spread_of_base > most)
-    judgement.against(
-        Decision::need_more_runs,
-        fmt::format("{} varies from run to run by {:.1f}% on both sides, more than {:g}%: the "
-                    "machine is not quiet",
-                    name, std::min(spread, spread_of_base), most));
-  else if (spread > most)
-    judgement.against(Decision::reject,
-                      fmt::format("the candidate's {} varies from run to run by {:.1f}%, more than "
-                                  "{:g}%; the base's by {:.1f}%",
-                                  name, spread, most, spread_of_base));
-  const bool sure = kpi.outcome == Outcome::faster && *kpi.low_percent > least;
-  if (!sure && judgement.decision != Decision::reject) {
-    judgement.further_runs = runs_until_above(kpi, least);
-    judgement.against(Decision::need_more_runs,
-                      fmt::format("{}: not surely above {:g}%", gain_text(kpi), least));
-  }
-  if (judgement.decision == Decision::promote)
-    judgement.reasons.push_back(fmt::format("gain in {}, in each of {} runs", gain_text(kpi),
-                                            kpi.run_gains_percent.size()));
-  return judgement;
 }
 
 // What is lost is no evidence, and what is left of it may be the better part: whether all is there.
@@ -91,33 +41,63 @@ bool judge_losses(Promotion& result, const StackComparison& stack) {
   return !stack.base_losses.any() && !stack.candidate_losses.any();
 }
 
-void judge(Promotion& result, const StackComparison& stack, const PromoteOptions& options) {
-  for (const auto& kpi : stack.kpis)
-    if (kpi.outcome == Outcome::slower) {
-      result.decision = Decision::reject;
-      result.reasons.push_back("worse in " + gain_text(kpi));
-    }
-  if (result.decision == Decision::reject) return;
-  // The best that any KPI gives: a promotion, else what more runs may become one.
-  std::optional<Judgement> best;
+bool wanted(const PromoteOptions& options, Kpi kpi) {
+  return options.kpis.empty() || std::ranges::find(options.kpis, kpi) != options.kpis.end();
+}
+
+// What no KPI may lose: each is asked at the whole risk, since all must answer well.
+void judge_allowances(Promotion& result, const StackComparison& stack,
+                      const PromoteOptions& options) {
   for (const auto& kpi : stack.kpis) {
-    const bool wanted = options.kpis.empty() || std::find(options.kpis.begin(), options.kpis.end(),
-                                                          kpi.kpi) != options.kpis.end();
+    const auto allowed = options.allowances.find(kpi.kpi);
+    if (allowed == options.allowances.end() || !kpi.alone_low_percent) continue;
+    const double most = allowed->second * 100;
+    if (kpi.outcome == Outcome::same || *kpi.alone_low_percent >= -most) continue;
+    const bool lost = *kpi.alone_high_percent < -most;
+    if (lost) result.decision = Decision::reject;
+    result.reasons.push_back(
+        lost ? fmt::format("worse in {}: at most {:g}% is allowed", gain_text(kpi), most)
+             : fmt::format("{}: a loss of more than {:g}% is not ruled out", gain_text(kpi), most));
+    if (!lost)
+      result.further_runs =
+          std::max(result.further_runs.value_or(1),
+                   runs_until_above(kpi, *kpi.alone_low_percent, -most).value_or(1));
+  }
+}
+
+void judge(Promotion& result, const StackComparison& stack, const PromoteOptions& options) {
+  const double least = options.least_gain * 100;
+  judge_allowances(result, stack, options);
+  if (result.decision == Decision::reject) return;
+  const bool kept = result.reasons.empty();  // nothing is lost
+  const KpiComparison *gains = nullptr, *open = nullptr, *ruled_out = nullptr;
+  for (const auto& kpi : stack.kpis) {
     const bool enough = std::min(kpi.base_runs, kpi.candidate_runs) >= options.least_runs;
-    if (!wanted || !enough || !kpi.low_percent) continue;
-    auto judgement = judge_gain(kpi, options);
-    const auto rank = [](const Judgement& it) {
-      return it.decision == Decision::promote ? 0 : it.decision == Decision::reject ? 2 : 1;
-    };
-    if (!best || rank(judgement) < rank(*best)) best = std::move(judgement);
+    if (!wanted(options, kpi.kpi) || !enough || !kpi.low_percent) continue;
+    const KpiComparison*& place = *kpi.low_percent > least && !kpi.states_unknown ? gains
+                                  : *kpi.high_percent < least                    ? ruled_out
+                                                                                 : open;
+    if (place == nullptr) place = &kpi;
   }
-  if (!best) {
+  if (gains != nullptr) {
+    if (kept) result.decision = Decision::promote;
+    result.reasons.push_back(fmt::format("gain in {}, above {:g}%", gain_text(*gains), least));
+  } else if (open != nullptr) {
+    result.further_runs = std::max(
+        result.further_runs, open->states_unknown
+                                 ? open->further_runs
+                                 : runs_until_above(*open, *open->low_percent, least));
+    result.reasons.push_back(
+        open->states_unknown && *open->low_percent > least
+            ? gain_text(*open) + ": " + open->reason
+            : fmt::format("{}: not surely above {:g}%", gain_text(*open), least));
+  } else if (ruled_out != nullptr) {
+    result.decision = Decision::reject;
+    result.reasons.push_back(
+        fmt::format("{}: a gain of {:g}% or more is ruled out", gain_text(*ruled_out), least));
+  } else {
     result.reasons.push_back("no KPI that is to gain was measured on both sides");
-    return;
   }
-  result.decision = best->decision;
-  result.reasons = std::move(best->reasons);
-  result.further_runs = best->further_runs;
 }
 
 // A stack that the candidate has no figure of, and the base has: whether there is one.
@@ -164,10 +144,11 @@ bool Promotion::refused() const { return comparison.refused(); }
 Result<Promotion> promote(const Side& base, const Side& candidate, const PromoteOptions& options) {
   Promotion result;
   CompareOptions compared = options.compare;
-  compared.margin = std::min(options.least_gain, compared.margin);
+  compared.error = 2 * kSpent * options.risk * options.share;  // one side of it matters
+  if (!options.kpis.empty()) compared.first = options.kpis;
   result.comparison = TRY(compare(base, candidate, compared));
   result.least_gain_percent = options.least_gain * 100;
-  result.most_spread_percent = options.most_spread * 100;
+  result.risk_percent = options.risk * 100;
   if (options.idea) {
     result.idea = *options.idea;
     bool changed = false;

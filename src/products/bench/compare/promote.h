@@ -1,9 +1,9 @@
-// May the candidate replace the base? The playbook's guideline as a rule: at least three
-// independent runs each, a gain in all of them that is sure and large enough, nothing else worse,
-// low variance. Pure.
+// May the candidate replace the base? One question: is the gain above the wanted threshold, and is
+// no other figure lost by more than its allowance, at a stated risk? Pure.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,13 +15,21 @@ namespace gpuready::bench {
 
 enum class Decision { promote, reject, need_more_runs };
 
+// What a KPI may lose at most where it need not gain: 0.02 is 2%.
+using Allowances = std::map<Kpi, double>;
+
 struct PromoteOptions {
-  PromoteOptions() { compare.error = 0.001; }
-  CompareOptions compare;  // its error: of a promotion for nothing, half of it
+  CompareOptions compare;  // its error is set from `risk`
+  double risk = 0.01;      // of a promotion that the truth does not deserve
+  double share = 1;        // of the risk, that this look may spend
   std::size_t least_runs = 3;
-  double least_gain = 0.01;   // what the whole interval must be above: 0.01 is 1%
-  double most_spread = 0.03;  // standard deviation from run to run
-  std::vector<Kpi> kpis;      // of which one must gain; empty: any
+  double least_gain = 0.01;  // 0.01 is 1%
+  Allowances allowances = {{Kpi::p50, 0.02},
+                           {Kpi::p95, 0.1},
+                           {Kpi::throughput, 0.05},
+                           {Kpi::energy, 0.1},
+                           {Kpi::memory, 0.05}};
+  std::vector<Kpi> kpis;  // of which one must gain; empty: any
   // The one thing that the candidate may change: "commit", "flags", the name of an environment
   // variable, or what else a Difference is called. Nothing: such differences are reported only.
   std::optional<std::string> idea;
@@ -32,7 +40,7 @@ struct Promotion {
   std::vector<std::string> reasons;
   std::optional<std::uint64_t> further_runs;  // a side, after which it may be decided
   std::string idea;
-  double least_gain_percent = 0, most_spread_percent = 0;
+  double least_gain_percent = 0, risk_percent = 0;
   Comparison comparison;  // of its differences, those beside the idea are refused
 
   bool refused() const;  // the evidence cannot be used

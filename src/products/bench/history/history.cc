@@ -90,12 +90,6 @@ class Statement {
   sqlite3_stmt* statement_ = nullptr;
 };
 
-std::string workload_key(const Workload& workload) {
-  std::string text = workload.name;
-  for (const auto& [name, size] : workload.shape) text += fmt::format(" {}={}", name, size);
-  return text;
-}
-
 void HistoryDatabase::Close::operator()(sqlite3* database) const { sqlite3_close(database); }
 
 std::unexpected<Error> HistoryDatabase::failed() const {
@@ -352,6 +346,17 @@ Result<History> read_history(Host& host, const std::string& folder, const Histor
     history.series.push_back(std::move(series));
   }
   return history;
+}
+
+std::vector<EarlierSeries> earlier_of(const History& history) {
+  std::vector<EarlierSeries> all;
+  for (const auto& series : history.series) {
+    EarlierSeries& one = all.emplace_back(EarlierSeries{series.workload, series.dtype,
+                                                        series.device, series.stack,
+                                                        series.fingerprint, series.kpi, {}});
+    for (const auto& point : series.points) one.runs.push_back({point.run, point.tag, point.value});
+  }
+  return all;
 }
 
 }  // namespace gpuready::bench

@@ -50,6 +50,9 @@ struct HistoryFilter {
 Result<History> read_history(Host& host, const std::string& folder, const HistoryFilter& filter,
                              Storage& storage = live_storage());
 
+// As the noise of a comparison is learned from.
+std::vector<EarlierSeries> earlier_of(const History& history);
+
 // Where the level of `values` (greater than 0, in time) changes: the index of the first value of
 // each new level. Least squares of logarithms with a price for each step, levels of at least three
 // values, steps of at least `least`.

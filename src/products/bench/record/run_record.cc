@@ -30,6 +30,12 @@ Latency of_samples(const std::vector<double>& samples) {
 
 }  // namespace
 
+std::string workload_key(const Workload& workload) {
+  std::string text = workload.name;
+  for (const auto& [name, size] : workload.shape) text += fmt::format(" {}={}", name, size);
+  return text;
+}
+
 std::string Environment::fingerprint() const {
   // Each field with its length, so that no two machines read the same.
   std::string text;

@@ -54,6 +54,9 @@ struct Workload {
   std::optional<std::uint64_t> rows, elements, flops, bytes;
 };
 
+// "mlp batch=64 hidden=2048": one name of the work.
+std::string workload_key(const Workload& workload);
+
 struct Protocol {
   std::optional<std::uint64_t> iters, warmup, repeats;  // as asked for
   std::optional<std::uint64_t> seed;                    // of the order of the stacks

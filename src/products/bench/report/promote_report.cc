@@ -52,13 +52,12 @@ std::string render_terminal(const Promotion& promotion, const Envelope& envelope
 std::string render_markdown(const Promotion& promotion, const Envelope& envelope) {
   const Comparison& comparison = promotion.comparison;
   std::string text = fmt::format(
-      "# {}\n\n**{}**\n\n- date: {}\n- rule: at least 3 runs a side, each gains, the whole "
-      "interval "
-      "above {:g}%, no KPI worse, spread at most {:g}%; error {:g}%\n- base: {} ({})\n"
+      "# {}\n\n**{}**\n\n- date: {}\n- rule: at least 3 runs a side, a gain above {:g}%, "
+      "no KPI lost by more than its allowance; risk {:g}%\n- base: {} ({})\n"
       "- candidate: {} ({})\n",
       promotion.idea.empty() ? "Promotion" : "Promotion of " + markdown_text(promotion.idea),
       markdown_text(conclusion_of(promotion)), envelope.created_utc, promotion.least_gain_percent,
-      promotion.most_spread_percent, comparison.error_percent, markdown_text(comparison.base.name),
+      promotion.risk_percent, markdown_text(comparison.base.name),
       markdown_text(join(comparison.base.runs, ", ")), markdown_text(comparison.candidate.name),
       markdown_text(join(comparison.candidate.runs, ", ")));
   text += markdown_differences(comparison);

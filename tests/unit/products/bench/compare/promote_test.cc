@@ -28,7 +28,7 @@ std::string decided(const Side& base, const Side& candidate, PromoteOptions opti
 TEST(BenchPromote, AStableGainIsPromoted) {
   const auto text = decided(base_side(), candidate_side({900, 902, 899, 901, 898}));
   EXPECT_TRUE(text.starts_with("promote: gain in p50 by 11.1")) << text;
-  EXPECT_TRUE(text.ends_with("in each of 5 runs")) << text;
+  EXPECT_TRUE(text.ends_with("above 1%")) << text;
 }
 
 TEST(BenchPromote, TwoRunsAreTooFew) {
@@ -61,11 +61,54 @@ TEST(BenchPromote, LessMemoryAtTheSameSpeedIsAGain) {
   EXPECT_FALSE(decided(base, candidate, p50_alone).starts_with("promote"));
 }
 
-TEST(BenchPromote, ARunThatDoesNotGainIsRejected) {
-  const auto text = decided(base_side({1000, 1000, 1000, 1000, 1000, 1000}),
-                            candidate_side({950, 951, 949, 1001, 950, 952}));
-  EXPECT_TRUE(contains(text, "p50 did not gain in run 4 of 6 (-0.10%)")) << text;
-  EXPECT_TRUE(text.starts_with("reject")) << text;
+// A true gain is not given up for one run that did not show it.
+TEST(BenchPromote, ARunThatDoesNotGainIsNoiseLikeAnyOther) {
+  const auto text = decided(base_side({1000, 1002, 1001, 1000, 999, 1000, 1001, 1000}),
+                            candidate_side({950, 951, 949, 1001, 950, 952, 951, 950}));
+  EXPECT_TRUE(text.starts_with("promote: gain in p50")) << text;
+}
+
+TEST(BenchPromote, ALossWithinItsAllowanceIsAccepted) {
+  Side base = base_side(), candidate = candidate_side({900, 902, 899, 901, 898});
+  for (auto& run : base.runs) run.stacks[0].repeats[0].memory_peak_bytes = 1000ull << 20;
+  for (auto& run : candidate.runs) run.stacks[0].repeats[0].memory_peak_bytes = 1100ull << 20;
+  EXPECT_TRUE(decided(base, candidate).starts_with("reject: worse in memory by -9.09%"))
+      << decided(base, candidate);
+  PromoteOptions options;
+  options.allowances[Kpi::memory] = 0.15;
+  EXPECT_TRUE(decided(base, candidate, options).starts_with("promote"));
+  options.allowances.erase(Kpi::memory);
+  EXPECT_TRUE(decided(base, candidate, options).starts_with("promote"));
+}
+
+TEST(BenchPromote, ALossThatIsNotRuledOutWaits) {
+  Side base = base_side(), candidate = candidate_side({900, 902, 899, 901, 898});
+  const double energy[] = {100, 140, 80, 120, 95};
+  for (std::size_t i = 0; i < 5; ++i) {
+    base.runs[i].stacks[0].repeats[0].energy_mj = energy[i];
+    candidate.runs[i].stacks[0].repeats[0].energy_mj = energy[4 - i];
+  }
+  const auto text = decided(base, candidate);
+  EXPECT_TRUE(contains(text, "energy by")) << text;
+  EXPECT_TRUE(contains(text, "a loss of more than 10% is not ruled out")) << text;
+  EXPECT_TRUE(text.starts_with("need_more_runs")) << text;
+}
+
+TEST(BenchPromote, ThreeRunsDoNotShowWhetherAMachineHasTwoClocks) {
+  const Side base = base_side({1000, 1001, 1000}), candidate = candidate_side({900, 901, 900});
+  const auto text = decided(base, candidate);
+  EXPECT_TRUE(text.starts_with("need_more_runs: p50 by 11.1")) << text;
+  EXPECT_TRUE(contains(text, "two clocks")) << text;
+  EXPECT_EQ(promote(base, candidate, {})->further_runs, 2u);
+  // No machine's clocks differ so far.
+  EXPECT_TRUE(decided(base, candidate_side({500, 501, 500})).starts_with("promote"));
+  // The clock was read, and was the same.
+  Side steady[] = {base, candidate};
+  for (auto& side : steady)
+    for (auto& run : side.runs) run.stacks[0].repeats[0].conditions.sm_mhz = 1980;
+  EXPECT_TRUE(decided(steady[0], steady[1]).starts_with("promote"));
+  steady[1].runs[1].stacks[0].repeats[0].conditions.sm_mhz = 1755;
+  EXPECT_TRUE(decided(steady[0], steady[1]).starts_with("need_more_runs"));
 }
 
 TEST(BenchPromote, NothingWithinReachIsRejectedAndTheUnsureNeedsMoreRuns) {
@@ -77,16 +120,6 @@ TEST(BenchPromote, NothingWithinReachIsRejectedAndTheUnsureNeedsMoreRuns) {
   ASSERT_TRUE(result);
   EXPECT_EQ(result->decision, Decision::need_more_runs);
   EXPECT_TRUE(result->further_runs);
-}
-
-TEST(BenchPromote, HighVarianceIsRejected) {
-  const auto text =
-      decided(base_side({1000, 1001, 1002, 1001, 1000}), candidate_side({500, 600, 480, 620, 550}));
-  EXPECT_TRUE(text.starts_with("reject: the candidate's p50 varies from run to run by")) << text;
-  // On a noisy machine that is nobody's fault, and no proof either.
-  const auto noisy =
-      decided(base_side({1000, 1200, 1010, 1180, 1090}), candidate_side({500, 600, 480, 620, 550}));
-  EXPECT_TRUE(noisy.starts_with("need_more_runs: p50 varies from run to run")) << noisy;
 }
 
 TEST(BenchPromote, AnIdeaIsOneDifferenceThatIsDeclared) {

@@ -2,6 +2,8 @@
 #include <cmath>
 
 #include "base/statistics.h"
+#include "bench/compare/distributions.h"
+#include "bench/compare/least_squares.h"
 #include "bench/history/history.h"
 
 namespace gpuready::bench {
@@ -12,7 +14,7 @@ constexpr std::size_t kMostValues = 2000;  // the search is quadratic
 
 // The standard deviation of the noise between runs up to three apart, which few steps hardly
 // change: neighbours alone differ too little where runs depend on each other.
-double noise_of(const std::vector<double>& values) {
+double spread_of(const std::vector<double>& values) {
   double noise = 1e-4;
   for (std::size_t apart = 1; apart <= 3 && values.size() >= 4 * apart; ++apart) {
     std::vector<double> differences;
@@ -23,9 +25,41 @@ double noise_of(const std::vector<double>& values) {
   return noise;
 }
 
+constexpr double kStepError = 0.005;  // of a step that is none, in a whole history
+constexpr double kTimerStep = 1e-4;
+
 double level_of(const std::vector<double>& values, std::size_t from, std::size_t to) {
   return median({values.begin() + static_cast<std::ptrdiff_t>(from),
                  values.begin() + static_cast<std::ptrdiff_t>(to)});
+}
+
+// The chance of such a step among `places` where each run follows from the one before it (an
+// autoregression of first order) and no step is: a wander that returns slowly is not one.
+double p_of_step(const std::vector<double>& values, std::size_t from, std::size_t at,
+                 std::size_t to, std::size_t places) {
+  std::vector<double> window(values.begin() + static_cast<std::ptrdiff_t>(from),
+                             values.begin() + static_cast<std::ptrdiff_t>(to));
+  const double middle = level_of(values, from, to);
+  for (double& value : window) value -= middle;
+  const std::size_t n = window.size() - 1;
+  std::vector<std::vector<double>> columns(3, std::vector<double>(n, 1));
+  for (std::size_t i = 0; i < n; ++i) {
+    columns[1][i] = window[i];
+    columns[2][i] = from + i + 1 >= at ? 1 : 0;
+  }
+  auto fit = last_coefficient(columns, {window.begin() + 1, window.end()});
+  std::size_t terms = 3;
+  if (!fit) {  // levels without noise: each run is as the one before it, but for the step
+    columns.erase(columns.begin() + 1);
+    fit = last_coefficient(columns, {window.begin() + 1, window.end()});
+    terms = 2;
+    if (!fit) return 1;
+  }
+  const double degrees = static_cast<double>(n - terms);
+  double squares = 0;
+  for (const double left : fit->residual) squares += left * left;
+  const double error = std::sqrt(std::max(squares / degrees, kTimerStep * kTimerStep) / fit->weight);
+  return std::min(1.0, student_t_two_sided(fit->value / error, degrees) * double(places));
 }
 
 }  // namespace
@@ -46,7 +80,7 @@ std::vector<std::size_t> find_steps(const std::vector<double>& all, double least
     const double sum = sums[to] - sums[from];
     return std::max(squares[to] - squares[from] - sum * sum / static_cast<double>(to - from), 0.0);
   };
-  const double noise = noise_of(values);
+  const double noise = spread_of(values);
   // Four times Schwarz's for a place and a level, since runs depend on each other. Simulated: of
   // 300 histories of 30 runs with a correlation of 0.5 three had a step that was none.
   const double price = 8 * noise * noise * std::log(static_cast<double>(n));
@@ -72,6 +106,19 @@ std::vector<std::size_t> find_steps(const std::vector<double>& all, double least
       bounds.erase(bounds.begin() + static_cast<std::ptrdiff_t>(i));
     else
       ++i;
+  }
+  // The least sure step goes, until all are sure.
+  while (bounds.size() > 2) {
+    std::size_t worst = 0;
+    double greatest = kStepError;
+    for (std::size_t i = 1; i + 1 < bounds.size(); ++i)
+      if (const double p = p_of_step(values, bounds[i - 1], bounds[i], bounds[i + 1], n);
+          p > greatest) {
+        greatest = p;
+        worst = i;
+      }
+    if (worst == 0) break;
+    bounds.erase(bounds.begin() + static_cast<std::ptrdiff_t>(worst));
   }
   std::vector<std::size_t> steps;
   for (std::size_t i = 1; i + 1 < bounds.size(); ++i) steps.push_back(skipped + bounds[i]);

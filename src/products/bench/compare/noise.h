@@ -1,0 +1,35 @@
+// What is known of the noise from run to run before the runs at hand are looked at.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace gpuready::bench {
+
+// The variance of one run's value (a logarithm), and how many degrees of freedom it rests on.
+struct Noise {
+  double variance = 0, degrees = 0;
+};
+
+// Of runs of one configuration, in time: half the mean square of successive differences (von
+// Neumann, "Distribution of the ratio of the mean square successive difference to the variance",
+// 1941), so that a drift or a slow wander does not count. Nothing for fewer than three.
+std::optional<Noise> noise_of(std::span<const double> values);
+
+// What groups of runs say together about the noise of another group: an inverse chi-square
+// distribution fitted by the moments of the logarithms (Smyth, "Linear models and empirical Bayes
+// methods", 2004). The more the groups differ, the fewer degrees; never more than the groups have.
+// `resolution`: as of estimate(). Nothing without groups.
+std::optional<Noise> learned_from(const std::vector<Noise>& groups, double resolution);
+
+// Two states of a machine, such as two clocks: the values lie in two heaps, far from each other.
+struct TwoLevels {
+  double low = 0, high = 0;  // medians
+  std::size_t at_low = 0, at_high = 0;
+};
+std::optional<TwoLevels> two_levels(std::vector<double> values);
+
+}  // namespace gpuready::bench
