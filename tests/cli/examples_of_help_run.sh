@@ -18,15 +18,18 @@ run() {  # run LINE
   case $line in
     "pack key release") set -- "--no-password" ;;
     "check"* | "test"* | "selftest") set -- "--device cpu" ;;
+    "ternary verify"*) set -- "--device cpu --tier scalar" ;;
     "doctor" | "detect" | "detect --full"* | "vm list"* | "vm doctor" | "vm show"* | "vm plan"* | "pack explain model.so")
       set -- "--replay $MACHINES/vm-host-h100/machine.json" ;;
     *) set -- "" ;;
   esac
-  [ "$line" != selftest ] || line="selftest --trials 3"
-  line=${line/--level thorough --device 0/} line=${line/ --duration 1h/} line=${line/0 1 --for/0 --for}
+  [ "$line" != selftest ] || line="selftest --trials 1 --inject bitflip"
+  line=${line/--level thorough --device 0/} line=${line/ --duration 1h/} line=${line/#test/test --level quick}
+  line=${line/--device cpu --trials 5/--trials 1 --inject bitflip --device cpu} line=${line/0 1 --for/0 --for}
   timeout 120 bash -c "gpuready $line $1" >out.txt 2>err.txt </dev/null || code=$?
   [ $code -ne 2 ] && [ $code -lt 124 ] || die "gpuready $line $1: exit $code"$'\n'"$(head -n 20 out.txt err.txt)"
   count=$((count + 1))
+  [ -z "${SHOW:-}" ] || echo "$SECONDS $line"
 }
 examples() { "$GPUREADY" "$@" --help | sed -n '/^Examples:/,/^Usage:/s/^  gpuready //p'; }
 for command in "record" "policy init" "policy check" detect doctor check "test" status gpu-test selftest \
