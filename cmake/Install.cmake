@@ -5,13 +5,10 @@
 include(CMakePackageConfigHelpers)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/gpuready)
 
-install(TARGETS gpuready RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-if(TARGET gpuready-guest)  # `gpuready vm initrd` looks for it beside the program
-  install(TARGETS gpuready-guest RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-endif()
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/gpuready DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+include(${CMAKE_CURRENT_LIST_DIR}/InstallProgram.cmake)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/gpuready DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT library
   FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
-install(TARGETS gpuready_shared EXPORT gpureadyTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS gpuready_shared EXPORT gpureadyTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
 
 # With what they are made of.
 set(archives machine host jobs value ternary ternary_device kernels device base fmt)
@@ -33,4 +30,4 @@ file(RELATIVE_PATH GPUREADY_PC_PREFIX
   ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 configure_file(${PROJECT_SOURCE_DIR}/cmake/gpuready.pc.in ${PROJECT_BINARY_DIR}/package/gpuready.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/package/gpuready.pc
-  DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT library)

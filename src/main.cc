@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/completion.h"
 #include "cli/man_pages.h"
 #include "cli/options.h"
 #include "cli/product.h"
@@ -28,6 +29,7 @@ using namespace gpuready::cli;
 constexpr OwnMode kCoreModes[] = {
     {"__probe", gpuready::run_probe},
     {"__worker", gpuready::run_worker},
+    {"__complete", [](auto words) { return print_completions(all_commands(), words); }},
     {"__pages", [](auto args) { return print_pages(all_commands(), args); }},
 };
 

@@ -11,6 +11,7 @@
 
 #include "base/closest.h"
 #include "base/text.h"
+#include "cli/command_words.h"
 #include "cli/durations.h"
 #include "cli/option_text.h"
 #include "cli/options.h"
@@ -95,7 +96,7 @@ class Help : public CLI::Formatter {
     return option->get_items_expected_min() == 0 ? "[=" + type + "]" : " " + type;
   }
   std::string make_subcommand(const CLI::App* sub) const override {
-    return entry(sub->get_name(), sub->get_description());
+    return entry(sub->get_name(), std::string(lines(sub->get_description()).front()));
   }
   std::string make_footer(const CLI::App* app) const override {
     std::string out;
@@ -170,57 +171,39 @@ std::optional<StrayWord> stray_word(const Option& option, const std::string& nam
                    is_file && is_json && !exists && !contains(word, "://")};
 }
 
-void declare(CLI::App& app, const CommandEntry& entry, const std::optional<StrayWord>& stray,
-             int& exit_code) {
+// What help begins with.
+std::string head(const CommandEntry& entry) {
+  std::string text = fmt::format("{}\n\nExamples:\n", entry.summary);
+  for (const std::string_view line : lines(entry.examples))
+    text += fmt::format("  gpuready {}\n", line);
+  return text;
+}
+
+struct Parsing {
+  std::optional<StrayWord> stray = {};
+  int exit_code = 0;
+  bool only_parse = false;
+};
+
+void declare(CLI::App& app, const CommandEntry& entry, Parsing& parsing) {
   CommandSpec command;
   entry.declare(command);
+  app.description(head(entry));
   for (const Option& option : command.options) add(app, option);
   if (!command.footer.empty()) app.footer(command.footer);
   app.require_subcommand(command.subcommands.empty() ? 0 : 1);
   for (const CommandEntry& sub : command.subcommands)
-    declare(*app.add_subcommand(sub.name, sub.summary), sub, stray, exit_code);
+    declare(*app.add_subcommand(sub.name, sub.summary), sub, parsing);
   if (!command.run) return;
-  app.callback([command = std::move(command), &stray, &exit_code] {
+  app.callback([command = std::move(command), &parsing] {  // which keeps the options' values
+    if (parsing.only_parse) return;
     auto bad = check_files(command);
+    const auto& stray = parsing.stray;
     if (stray && stray->certain) bad = Error{ErrorKind::bad_input, not_expected(*stray)};
     end_at_interrupts();
     const Result<int> done = bad ? std::unexpected(*bad) : command.run();
-    exit_code = done ? *done : complain(done.error());
+    parsing.exit_code = done ? *done : complain(done.error());
   });
-}
-
-const Option* find_option(const CommandSpec& spec, std::string_view word) {
-  const auto found = std::ranges::find_if(spec.options, [&](const Option& option) {
-    const auto names = split(option.name, ",");
-    return word.starts_with('-') && std::ranges::find(names, word) != names.end();
-  });
-  return found == spec.options.end() ? nullptr : &*found;
-}
-
-// Whether what follows `word` belongs to it: the value of an option of this command.
-bool takes_next(const CommandSpec& spec, std::string_view word) {
-  const Option* option = find_option(spec, word);
-  return option != nullptr && option->if_bare == nullptr && takes_value(*option);
-}
-bool takes_next(const CommandEntry& command, std::string_view word) {
-  CommandSpec spec;
-  command.declare(spec);
-  return takes_next(spec, word);
-}
-
-// The innermost command that the words begin with, and how many they are.
-std::pair<CommandSpec, std::size_t> command_of(std::span<const CommandEntry> commands,
-                                               std::span<const std::string> words) {
-  std::pair<CommandSpec, std::size_t> found;
-  auto& [spec, used] = found;
-  for (; used < words.size(); ++used) {
-    const auto entry = std::ranges::find(commands, words[used], &CommandEntry::name);
-    if (entry == commands.end()) break;
-    spec = {};
-    entry->declare(spec);
-    commands = spec.subcommands;
-  }
-  return found;
 }
 
 // A value that may be left out is written into its word, so that the library takes none from the
@@ -332,7 +315,7 @@ const std::string* empty_one(const std::vector<std::string>& args) {
 }  // namespace
 
 int run_command_line(std::span<const CommandEntry> commands, std::string_view usual,
-                     std::vector<std::string> args) {
+                     std::vector<std::string> args, bool only_parse) {
   if (const std::string* empty = empty_one(args))
     return complain(Error{ErrorKind::bad_input, "an argument is empty (\"" + printable(*empty) +
                                                     "\"): is a variable not set?"});
@@ -344,8 +327,7 @@ int run_command_line(std::span<const CommandEntry> commands, std::string_view us
               fmt::format("this gpuready was built without \"{0}\"; install a build that "
                           "has it, or build one: cmake -DGPUREADY_ONLY=\"core;{0}\"",
                           args.front())});
-  int exit_code = 0;
-  std::optional<StrayWord> stray;
+  Parsing parsing{.only_parse = only_parse};
   CLI::App app{"gpuready: is every GPU in this machine ready for work?", "gpuready"};
   app.set_version_flag("--version,-V", "gpuready " GPUREADY_VERSION GPUREADY_LEFT_OUT);
   app.require_subcommand(1);
@@ -354,12 +336,12 @@ int run_command_line(std::span<const CommandEntry> commands, std::string_view us
   put_command_first(commands, usual, args);
   for (const CommandEntry& command : commands) {
     CLI::App* sub = app.add_subcommand(command.name, command.summary);
-    if (args.front() == command.name)
-      declare(*sub, command, stray, exit_code);  // all cost half a ms
+    if (args.front() == command.name) declare(*sub, command, parsing);  // all cost half a ms
   }
-  stray = close_optional_values(commands, args);
-  app.failure_message(
-      [&](const CLI::App* at, const CLI::Error& error) { return failure(at, error, stray); });
+  parsing.stray = close_optional_values(commands, args);
+  app.failure_message([&](const CLI::App* at, const CLI::Error& error) {
+    return failure(at, error, parsing.stray);
+  });
   std::vector<std::string> reversed(args.rbegin(), args.rend());  // as CLI11 wants them
   try {
     app.parse(reversed);
@@ -367,7 +349,7 @@ int run_command_line(std::span<const CommandEntry> commands, std::string_view us
     // Help and version succeed; everything else is wrong usage.
     return app.exit(error) == 0 ? 0 : static_cast<int>(Exit::usage);
   }
-  return exit_code;
+  return parsing.exit_code;
 }
 
 }  // namespace gpuready::cli

@@ -66,6 +66,7 @@ struct CommandEntry {
   const char* name;
   const char* summary;
   void (*declare)(CommandSpec&);
+  const char* examples;  // two or three command lines without the program's name; "  # why" follows
 };
 
 inline constexpr const char* kExitCodesHelp =
@@ -76,8 +77,8 @@ inline constexpr const char* kExitCodesHelp =
 // Runs the command that `args` name, and gives its exit code; help, the version and what is wrong
 // with `args` are reported instead. Options may stand before the command; without one it is
 // `usual`. An empty argument is wrong: it comes from a variable that is not set, and would be taken
-// for nothing.
+// for nothing. `only_parse`: no command is run.
 int run_command_line(std::span<const CommandEntry> commands, std::string_view usual,
-                     std::vector<std::string> args);
+                     std::vector<std::string> args, bool only_parse = false);
 
 }  // namespace gpuready::cli

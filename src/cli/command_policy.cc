@@ -64,8 +64,12 @@ void declare_init_policy(CommandSpec& command) {
 }
 
 constexpr CommandEntry kSubcommands[] = {
-    {"check", "Explain a policy and say whether this machine meets it", declare_check_policy},
-    {"init", "Write the policy that this machine meets now", declare_init_policy},
+    {"check", "Explain a policy and say whether this machine meets it", declare_check_policy,
+     "policy check policy.toml\n"
+     "policy check policy.toml --replay machine.tar.zst"},
+    {"init", "Write the policy that this machine meets now", declare_init_policy,
+     "policy init policy.toml\n"
+     "policy init  # to standard output"},
 };
 
 }  // namespace

@@ -8,16 +8,39 @@ namespace gpuready::cli {
 namespace {
 
 constexpr CommandEntry kCommands[] = {
-    {"check", "Find every GPU, diagnose it and test its memory (the default)", declare_check},
+    {"check", "Find every GPU, diagnose it and test its memory (the default)", declare_check,
+     "check  # about 2 s for each GPU\n"
+     "check --expect 8xH100 --json  # exit code 3 if one is missing\n"
+     "check --html report.html"},
     {"test", "Test every GPU in full: memory, arithmetic, tensor cores, links, endurance",
-     declare_test},
+     declare_test,
+     "test  # all tests, about 30 s\n"
+     "test --level thorough --device 0  # one GPU, about 6 min\n"
+     "test --only memory --duration 1h"},
     {"selftest", "Prove the tests: inject every fault class many times, count detections",
-     declare_selftest},
-    {"detect", "List the GPUs and their environment; start only NVML", declare_detect},
-    {"doctor", "Diagnose: name the root cause with evidence and cure", declare_doctor},
-    {"record", "Record everything that the other commands read, for --replay", declare_record},
-    {"policy", "Say what this machine must have, and whether it has it", declare_policy},
-    {"gpu-test", "Replace runpod's gpu_test by a real test with the same output", declare_gpu_test},
+     declare_selftest,
+     "selftest  # 100 trials of each fault class\n"
+     "selftest --device cpu --trials 5  # without a GPU"},
+    {"detect", "List the GPUs and their environment; start only NVML", declare_detect,
+     "detect\n"
+     "detect --full --json  # also CUDA, Vulkan and ROCm\n"
+     "detect --replay machine.tar.zst"},
+    {"doctor", "Diagnose: name the root cause with evidence and cure", declare_doctor,
+     "doctor\n"
+     "doctor --replay machine.tar.zst  # another machine's recording\n"
+     "doctor --baseline before.tar.zst  # what was lost since then"},
+    {"record", "Record everything that the other commands read, for --replay", declare_record,
+     "record machine.tar.zst\n"
+     "record --redact machine.tar.zst  # without names and serial numbers"},
+    {"status", "Print the latest result of check and test at once; test nothing", declare_status,
+     "status  # one line, within milliseconds\n"
+     "status --valid 7d --json"},
+    {"policy", "Say what this machine must have, and whether it has it", declare_policy,
+     "policy init policy.toml  # what this machine has now\n"
+     "policy check policy.toml"},
+    {"gpu-test", "Replace runpod's gpu_test by a real test with the same output", declare_gpu_test,
+     "gpu-test\n"
+     "gpu-test --replay machine.tar.zst"},
 };
 
 }  // namespace

@@ -16,5 +16,6 @@ void declare_doctor(CommandSpec& command);
 void declare_record(CommandSpec& command);
 void declare_gpu_test(CommandSpec& command);
 void declare_policy(CommandSpec& command);
+void declare_status(CommandSpec& command);
 
 }  // namespace gpuready::cli

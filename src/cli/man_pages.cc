@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "base/text.h"
+#include "cli/completion.h"
 #include "cli/option_text.h"
 #include "cli/options.h"
 
@@ -56,13 +57,12 @@ std::string reference(std::string_view name) { return fmt::format("\\fB{}\\fR(1)
 
 struct Writer {
   std::vector<Page> made = {};
-  std::string completion = {};  // bash: a line of a `case` for each command
 
   void command(const std::string& parent, const CommandEntry& entry) {
     CommandSpec spec;
     entry.declare(spec);
     const std::string name = parent + "-" + entry.name;
-    std::string typed = name, text = head(name, entry.summary), words;
+    std::string typed = name, text = head(name, entry.summary);
     for (char& c : typed)
       if (c == '-' && &c < typed.data() + parent.size() + 1) c = ' ';
     text += fmt::format(".SH SYNOPSIS\n\\fB{}\\fR", roff(typed));
@@ -74,18 +74,16 @@ struct Writer {
     for (const Option& option : spec.options) {
       if (option.hidden) continue;
       text += fmt::format(".TP\n{}\n{}\n", tag(option), roff(explanation(option)));
-      if (is_named(option))
-        for (const std::string_view word : split(option.name, ","))
-          words += fmt::format(" {}", word);
     }
     if (!spec.subcommands.empty()) text += ".SH COMMANDS\n";
-    for (const CommandEntry& sub : spec.subcommands) {
+    for (const CommandEntry& sub : spec.subcommands)
       text += fmt::format(".TP\n{}\n{}\n", reference(name + "-" + sub.name), roff(sub.summary));
-      words += fmt::format(" {}", sub.name);
-    }
+    text += ".SH EXAMPLES\n.nf\n";
+    for (const std::string_view line : lines(entry.examples))
+      text += roff(fmt::format("gpuready {}\n", line));
+    text += ".fi\n";
     if (!spec.footer.empty()) text += fmt::format(".SH NOTES\n.nf\n{}\n.fi\n", roff(spec.footer));
     made.push_back({name + ".1", text + tail(reference(parent))});
-    completion += fmt::format("    {}) words='{}' ;;\n", name, words);
     for (const CommandEntry& sub : spec.subcommands) command(name, sub);
   }
 };
@@ -94,29 +92,18 @@ struct Writer {
 
 std::vector<Page> pages(std::span<const CommandEntry> commands) {
   Writer writer;
-  std::string all, words = " --help --version";
+  std::string all;
   std::string text = head("gpuready", "is every GPU in this machine ready for work?");
   text += ".SH SYNOPSIS\n\\fBgpuready\\fR [\\fICOMMAND\\fR] [\\fIOPTION\\fR]...\n.SH COMMANDS\n";
   for (const CommandEntry& entry : commands) {
     const std::string name = fmt::format("gpuready-{}", entry.name);
     text += fmt::format(".TP\n{}\n{}\n", reference(name), roff(entry.summary));
-    words += fmt::format(" {}", entry.name);
     all += fmt::format("{}{}", all.empty() ? "" : ", ", reference(name));
     writer.command("gpuready", entry);
   }
   writer.made.push_back({"gpuready.1", text + tail(all)});
-  // The longest command that was typed so far decides which words may follow.
-  writer.made.push_back(
-      {"gpuready.bash",
-       fmt::format(
-           "_gpuready() {{\n  local words='{}' command=gpuready word\n"
-           "  for word in \"${{COMP_WORDS[@]:1:COMP_CWORD-1}}\"; do\n"
-           "    case $word in -*) continue ;; esac\n"
-           "    case $command-$word in\n{}    *) continue ;;\n    esac\n"
-           "    command=$command-$word\n  done\n"
-           "  mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"${{COMP_WORDS[COMP_CWORD]}}\")\n"
-           "}}\ncomplete -o default -F _gpuready gpuready\n",
-           words, writer.completion)});
+  for (const CompletionScript& script : completion_scripts())
+    writer.made.push_back({std::string(script.file), std::string(script.text)});
   return std::move(writer.made);
 }
 

@@ -37,6 +37,7 @@ std::string explanation(const Option& option) {
     text += "; one of " + join(option.one_of, ", ");
   if (option.if_bare != nullptr && option.if_bare != std::string_view("-"))
     text += fmt::format("; without a value: {}", option.if_bare);
+  if (option.required && option.name[0] == '-') text += "; required";
   if (option.needs != nullptr) text += fmt::format("; only with {}", option.needs);
   if (option.excludes != nullptr) text += fmt::format("; not with {}", option.excludes);
   return text;

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <thread>
 
 #include "base/random.h"
 #include "base/text.h"
@@ -164,6 +165,30 @@ Asked asked_of(const TestCommand& options, const Policy& policy,
   return asked;
 }
 
+// After a boot the driver may still be starting: what is wrong then is looked at again.
+Result<Machine> inspect_settled(Host& host, const TestCommand& options) {
+  constexpr auto kPause = std::chrono::seconds(5);
+  const auto until = deadline_in(to_milliseconds(options.wait_s));
+  while (true) {
+    auto machine = TRY(inspect_as_asked(host, options.globals, {.full = true}));
+    const auto findings = diagnose(machine, {.expected_gpus = options.require_gpu});
+    const bool wrong = std::ranges::any_of(
+        findings, [](const Finding& finding) { return finding.severity == Severity::error; });
+    if (!wrong || machine.source != "live" || Clock::now() + kPause > until) return machine;
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+// About this machine, by its own driver.
+bool proves_something(const Report& report) {
+  return report.machine.source == "live" && report.machine.fakes.empty() &&
+         !report.by_named_libraries;
+}
+
+RunExtent extent_of(const TestCommand& options) {
+  return {*named<Level>(options.level), options.only.empty() && !options.busy};
+}
+
 // Of a GPU that is for display only: another that --device names says nothing about it.
 bool asks_for_compute(const TestCommand& options, const Report& report) {
   const auto& names = options.globals.devices;
@@ -238,7 +263,7 @@ Result<int> run_tests(std::string command, TestCommand options) {
                                       printable(*options.network), printable(*options.network))});
   auto accept_rules = TRY(parse_accept_rules(options.accept));
   auto host = TRY(open_host(options.globals));
-  auto machine = TRY(inspect_as_asked(*host, options.globals, {.full = true}));
+  auto machine = TRY(inspect_settled(*host, options));
   options.globals.devices = TRY(unique_devices(options.globals.devices, machine));
 
   Report report = begin_report(std::move(command), std::move(machine));
@@ -271,7 +296,12 @@ Result<int> run_tests(std::string command, TestCommand options) {
                     .asked = asked_of(options, policy, accept_rules),
                     .policy = policy,
                     .trust_named_libraries = trusts_named_libraries(*host)});
-  return deliver(report, options.globals);
+  const bool kept = proves_something(report) && !options.inject && !interrupted();
+  const auto keeping =
+      kept ? keep_results(options.state, report, extent_of(options)) : Result<void>();
+  if (!keeping) complain(keeping.error());
+  const int exit = deliver(report, options.globals);
+  return !keeping && options.state && exit == 0 ? static_cast<int>(Exit::usage) : exit;
 }
 
 }  // namespace gpuready::cli

@@ -11,6 +11,7 @@
 #include "health/plan/plan.h"
 #include "health/worker/worker.h"
 #include "machine/inspect.h"
+#include "report/kept_results.h"
 #include "report/report.h"
 
 namespace gpuready::cli {
@@ -22,8 +23,10 @@ struct TestCommand {
   PolicyOptions policy;
   std::optional<int> require_gpu;
   std::optional<std::string> baseline, network, inject;
+  std::optional<std::string> state;  // where the result is kept for `status`
   std::vector<std::string> accept, require;
   std::vector<std::string> only;  // names of tests; empty: those of the level
+  double wait_s = 0;              // for the driver, if something is wrong at first
   std::optional<double> duration_s;
   std::optional<std::uint64_t> seed;
   std::uint64_t faults = 1;  // how many are injected
@@ -44,6 +47,11 @@ struct TestRun {
   Clock::time_point no_look_after = Clock::time_point::max();  // the answer comes first then
 };
 void run_and_judge(Host& host, Report& report, const TestRun& run);
+
+// --state, and what it means: the results of that file, or of this machine's own, after `report`.
+Option state_option(std::optional<std::string>& file);
+Result<void> keep_results(const std::optional<std::string>& file, const Report& report,
+                          const RunExtent& extent);
 
 Result<int> run_tests(std::string command, TestCommand options);
 

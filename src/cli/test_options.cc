@@ -65,6 +65,14 @@ void add_test_options(CommandSpec& command, TestCommand& options, std::string de
        .type = "OBLIGATION,...",
        .one_of = obligation_names(),
        .commas = true},
+      state_option(options.state),
+      {.name = "--wait",
+       .value = &options.wait_s,
+       .help =
+           "If something is wrong at first, inspect again for up to this time: a driver settles "
+           "after boot",
+       .range = Range{0, 3600},
+       .seconds = true},
       {.name = "--busy",
        .value = &options.busy,
        .help = "Also test GPUs that others use; 2 GiB or 10% stays free for them"},

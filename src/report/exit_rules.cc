@@ -32,6 +32,12 @@ constexpr ExitRule<Rows> kSelfTest[] = {
     {[](const Rows& rows) { return !any_has(rows, VerdictStatus::passed); }, Exit::unknown},
 };
 
+constexpr ExitRule<Standing> kStatus[] = {
+    {[](const Standing& s) { return s == Standing::bad; }, Exit::unhealthy},
+    {[](const Standing& s) { return s == Standing::absent; }, Exit::required_absent},
+    {[](const Standing& s) { return s != Standing::good; }, Exit::unknown},
+};
+
 constexpr ExitRule<Error> kError[] = {
     {[](const Error& e) { return e.kind == ErrorKind::cancelled; }, Exit::interrupted},
     {[](const Error& e) { return e.kind == ErrorKind::bad_input; }, Exit::usage},
@@ -42,6 +48,7 @@ constexpr ExitRule<Error> kError[] = {
 
 Exit exit_of(const MachineTally& tally) { return first_that_holds(kMachine, tally); }
 Exit exit_of(std::span<const SelfTestRow> rows) { return first_that_holds(kSelfTest, rows); }
+Exit exit_of(const Standing& standing) { return first_that_holds(kStatus, standing); }
 Exit exit_of_error(const Error& error) { return first_that_holds(kError, error); }
 
 }  // namespace gpuready

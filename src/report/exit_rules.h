@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "report/kept_results.h"
 #include "report/selftest_report.h"
 #include "value/envelope.h"
 
@@ -39,6 +40,7 @@ struct MachineTally {
 Exit exit_of(const MachineTally& tally);
 
 Exit exit_of(std::span<const SelfTestRow> rows);
+Exit exit_of(const Standing& standing);
 // Of what a command could not do: its caller's mistake, or something that prevented it.
 Exit exit_of_error(const Error& error);
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/statistics.h"
+#include "report/kept_results.h"
 #include "report/policy.h"
 #include "report/report.h"
 #include "report/selftest_report.h"
@@ -86,6 +87,39 @@ FIELDS_OF(PolicyReport) {
 }
 DOCUMENT_OF(PolicyReport, "policy-check", "A policy", "Whether a machine meets a policy.",
             "0: the machine meets it; 2: the file is wrong; 3: something is absent.");
+
+FIELDS_OF(KeptResult) {
+  visit.about("kept_result", "The latest result of one GPU, or of the machine.");
+  FIELD(subject, "GPU 3, as numbered then, or the machine.", kAlways);
+  FIELD(uuid, "The driver's name of the GPU.");
+  FIELD(pci, "PCI address.");
+  FIELD(standing,
+        "good; bad: until a test of its level passes; retest: bad in an earlier boot or with "
+        "another driver; unknown: the latest test gave no answer; absent: what was required is; "
+        "expired: good too long ago, in an earlier boot or with another driver; never_tested.");
+  FIELD(level, "That passed; of a bad GPU the lowest that clears it.");
+  FIELD(tested_unix_seconds, "When.");
+  FIELD(boot_id, "The kernel's random id of the boot then.");
+  FIELD(driver_version, "Version of NVIDIA's kernel module then; absent: none.");
+  FIELD(reason, "Why, in one sentence.");
+}
+FIELDS_OF(KeptResults) {
+  FIELD(machine_id, "As in other documents.");
+  FIELD(results, "Of each GPU, then of the machine.", kAlways);
+}
+DOCUMENT_OF(KeptResults, .name = "results", .title = "Results that were kept",
+            .description = "What check and test keep for status. Only gpuready writes it.",
+            .input = true);
+FIELDS_OF(StatusReport) {
+  FIELD(standing, "The most urgent of the results'.");
+  FIELD(line, "The same in one line of at most 80 bytes of ASCII.", kAlways);
+  FIELD(valid_seconds, "How long a good result counts.");
+  FIELD(results, "Of each GPU, then of the machine, as they count now.", kAlways);
+}
+DOCUMENT_OF(StatusReport, "status", "A status",
+            "What the latest tests of a machine say of it now, without testing anything.",
+            "0: good; 1: bad; 3: what was required is absent; 4: never tested, too long ago, "
+            "before the latest boot, with another driver, or not tested again since it was bad.");
 
 FIELDS_OF(SelfTestRow) {
   visit.about("selftest_row", "One test of one device against one class of faults.");

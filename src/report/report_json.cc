@@ -38,6 +38,7 @@ std::vector<std::string> injected_faults_of(const Report& report) {
 
 Json to_json(const Report& report) { return to_json(report, report); }
 template Json to_json(const SelfTestReport&, const Envelope&);
+template Json to_json(const StatusReport&, const Envelope&);
 template Json to_json(const PolicyReport&, const Envelope&);
 
 }  // namespace gpuready

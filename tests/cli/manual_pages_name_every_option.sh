@@ -15,9 +15,4 @@ for page in $(grep '^gpuready-.*\.1$' <<<"$pages"); do
   done
 done
 [ "$count" -ge 40 ] || die "only $count options were compared"
-completion=$("$GPUREADY" __pages gpuready.bash)
-completed() { bash -c "$completion"$'\n''COMP_WORDS=(gpuready "$@"); COMP_CWORD=$#; _gpuready; echo "${COMPREPLY[*]}"' _ "$@"; }
-[ "$(completed det)" = detect ] || die "det: $(completed det)"
-expect_in "--replay" "$(completed doctor --rep)"
-[ "$(completed ternary ver)" = verify ] || die "ternary ver: $(completed ternary ver)"
 expect_exit 2 "$GPUREADY" __pages no-such-page

@@ -1,4 +1,4 @@
-# Writes the documents of `gpuready policy` that validate.py reads: policy_documents.sh FOLDER.
+# Writes the documents of `gpuready policy` and `status` that validate.py reads: policy_documents.sh FOLDER.
 set -euo pipefail
 mkdir -p "$1"
 work=$(mktemp -d "$1/policy.XXXXXX")
@@ -12,3 +12,5 @@ done
 sed -i 's/^count = 8/count = 9/' "$work/policy.toml"
 "$GPUREADY" policy check "$work/policy.toml" --replay "$machine" --json="$1/policy-check.unmet.json" >/dev/null ||
   [ $? -eq 3 ]
+"$GPUREADY" check --device cpu --state "$1/results.kept.json" >/dev/null || [ $? -eq 4 ]
+"$GPUREADY" status --state "$1/results.kept.json" --json="$1/status.kept.json" >/dev/null || [ $? -eq 4 ]

@@ -41,6 +41,7 @@ class Inputs:
         for words in (["policy", "init", policy, "--replay", machine], ["pack", "key", key, "--no-password"],
                       ["pack", "build", recipe, "--out", here / "built"],
                       ["pack", "publish", recipe, "--built", here / "built", "--to", release, "--key", f"{key}.key"],
+                      ["check", "--level", "quick", "--device", "cpu", "--state", here / "results.json"],
                       [*install, store], ["vm", "drivers", "collect", driver, "-o", bundles / "b"]):
             code, _, err = run("root's inputs", words, here)
             expect(code == 0, f"root's inputs: {words[:3]}: {err}")
@@ -58,6 +59,7 @@ class Inputs:
             "detect": replayed,
             "doctor": [*replayed, (["--replay", machine, "--baseline", "IN"], machine)],
             "record": [(["OUT"], None)],
+            "status": [(["--state", "IN"], here / "results.json")],
             "policy check": [(["IN", "--replay", machine], policy)],
             "policy init": replayed,
             "gpu-test": replayed,

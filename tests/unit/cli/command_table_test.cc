@@ -14,7 +14,9 @@
 #include <set>
 #include <string>
 
+#include "base/text.h"
 #include "cli/commands.h"
+#include "cli/completion.h"
 #include "cli/option_text.h"
 #include "cli/options.h"
 #include "machine/gpu_choice.h"
@@ -92,10 +94,10 @@ TEST_F(CommandTable, TimesGpusAndDriversAreWrittenAlikeEverywhere) {
     for (const Option& option : spec.options) {
       const std::string_view name = option.name;
       SCOPED_TRACE(command + " " + option.name);
-      const bool of_time =
-          std::ranges::any_of(std::initializer_list<const char*>{"timeout", "wait", "duration",
-                                                                 "seconds", "silence", "budget"},
-                              [&](const char* word) { return name.contains(word); });
+      const bool of_time = std::ranges::any_of(
+          std::initializer_list<const char*>{"timeout", "wait", "duration", "seconds", "silence",
+                                             "budget", "valid"},
+          [&](const char* word) { return name.contains(word); });
       EXPECT_EQ(option.seconds, of_time);
       times += of_time;
       EXPECT_EQ(explanation(option).contains("; such as 30, 30s or 2m"), of_time);
@@ -112,6 +114,71 @@ TEST_F(CommandTable, TimesGpusAndDriversAreWrittenAlikeEverywhere) {
   EXPECT_GE(times, 10u);
   EXPECT_GE(gpus, 9u);
   EXPECT_GE(drivers, 4u);
+}
+
+// Each as the parser takes it; tests/cli/examples_of_help_run.sh runs those that can be run.
+TEST_F(CommandTable, HelpBeginsWithExamplesThatParse) {
+  unsigned count = 0;
+  const auto each = [&](std::span<const CommandEntry> entries, const std::string& parent,
+                        auto&& self) -> void {
+    for (const CommandEntry& entry : entries) {
+      const std::string name = parent + entry.name;
+      const auto examples = lines(entry.examples);
+      EXPECT_GE(examples.size(), 2u) << name;
+      EXPECT_LE(examples.size(), 3u) << name;
+      for (const std::string_view line : examples) {
+        SCOPED_TRACE(line);
+        ++count;
+        EXPECT_LE(line.size() + std::string_view("  gpuready ").size(), 80u);
+        EXPECT_TRUE((std::string(line) + " ").starts_with(name + " "));
+        std::vector<std::string> words;
+        for (const std::string_view word : split(line.substr(0, line.find("  #")), " "))
+          words.emplace_back(word);
+        EXPECT_EQ(run_command_line(all_commands(), "check", words, true), 0);
+      }
+      CommandSpec spec;
+      entry.declare(spec);
+      self(spec.subcommands, name + " ", self);
+    }
+  };
+  each(all_commands(), "", each);
+  EXPECT_GE(count, 110u);
+  // The parser is asked indeed.
+  EXPECT_EQ(run_command_line(all_commands(), "check", {"check", "--level", "none"}, true), 2);
+}
+
+TEST_F(CommandTable, RequiredOptionsSaySo) {
+  unsigned required = 0;
+  each_command(all_commands(), "", [&](const std::string& command, CommandSpec& spec) {
+    for (const Option& option : spec.options) {
+      const bool says = explanation(option).contains("; required");
+      EXPECT_EQ(says, option.required && !is_positional(option)) << command << " " << option.name;
+      required += says;
+    }
+  });
+  EXPECT_GE(required, 5u);
+}
+
+TEST_F(CommandTable, CompletionOffersWhatTheOptionsSay) {
+  const auto offered = [](std::vector<std::string> words) {
+    std::vector<std::string> values;
+    for (const std::string& line : completions(all_commands(), words))
+      values.emplace_back(line.substr(0, line.find('\t')));
+    return values;
+  };
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(offered({"sel"}), Words{"selftest"});
+  EXPECT_EQ(offered({"policy", ""}), (Words{"check", "init", "--help"}));
+  EXPECT_EQ(offered({"check", "--level", ""}), (Words{"quick", "standard", "thorough"}));
+  EXPECT_EQ(offered({"check", "--level=s"}), Words{"--level=standard"});
+  EXPECT_EQ(offered({"check", "--lev"}), Words{"--level"});
+  EXPECT_EQ(offered({"test", "--only", "memory,comp"}), Words{"memory,compute"});
+  EXPECT_EQ(offered({"doctor", "--replay", ""}), Words{std::string(kFilesFollow)});
+  EXPECT_EQ(offered({"doctor", "--json="}), Words{std::string(kFilesFollow)});
+  EXPECT_EQ(offered({"check", "--seconds-of-nothing", "x"}), Words{});
+  EXPECT_EQ(offered({"vm", "args", "--hypervisor", "l"}), Words{"libvirt"});
+  EXPECT_EQ(completions(all_commands(), Words{"dete"}),
+            Words{"detect\tList the GPUs and their environment; start only NVML"});
 }
 
 TEST_F(CommandTable, NoOutputReplacesWhatTheCommandReads) {

@@ -25,7 +25,8 @@ using AllForms =
           SelectReport, InstallReport, std::vector<PackageState>, EnvReport, KeyFiles, BuildReport,
           PublishReport, ternary::VerifyReport, TernaryTimes, ConvertOutcome, InspectReport,
           VmDevices, ArgsReport, InitrdOutcome, VmDoctorReport, DriversReport, CompatReport,
-          FetchReport, VmOperation, VmStatus, UpgradeReport, PolicyReport>;
+          FetchReport, VmOperation, VmStatus, UpgradeReport, PolicyReport, KeptResults,
+          StatusReport>;
 
 TEST(Schemas, AreCurrent) {
   AllForms::each([]<class T>() {

@@ -124,15 +124,27 @@ void declare_list(CommandSpec& command) {
 
 constexpr CommandEntry kVmDriversSubcommands[] = {
     {"collect", "Make a driver bundle from this system, a folder, an installer or packages",
-     declare_collect},
-    {"list", "List the bundles in a folder", declare_list},
+     declare_collect,
+     "vm drivers collect / -o bundle\n"
+     "vm drivers collect NVIDIA-Linux-x86_64-580.run -o bundle"},
+    {"list", "List the bundles in a folder", declare_list,
+     "vm drivers list bundles\n"
+     "vm drivers list bundles --json"},
     {"show", "Show the content of a bundle, and whether its parts fit together",
-     declare_bundle<false>},
-    {"verify", "Compare every file of a bundle with its SHA-256", declare_bundle<true>},
+     declare_bundle<false>,
+     "vm drivers show bundle\n"
+     "vm drivers show bundle --json"},
+    {"verify", "Compare every file of a bundle with its SHA-256", declare_bundle<true>,
+     "vm drivers verify bundle\n"
+     "vm drivers verify bundle --quiet"},
     {"fetch", "Download an installer or package, check its SHA-256, and show its licence",
-     declare_vm_drivers_fetch},
+     declare_vm_drivers_fetch,
+     "vm drivers fetch https://example.com/d.run --sha256 HASH\n"
+     "vm drivers fetch https://example.com/d.run --sha256 HASH -o d.run"},
     {"upgrade", "Add a bundle to a folder of bundles, compare and test it, make it current",
-     declare_vm_drivers_upgrade},
+     declare_vm_drivers_upgrade,
+     "vm drivers upgrade bundles /\n"
+     "vm drivers upgrade bundles --to 550.163.01"},
 };
 
 }  // namespace

@@ -1,0 +1,15 @@
+# The program with what belongs to it: component `program`. scripts/release.sh packs it, and the component `library`.
+install(TARGETS gpuready RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
+if(TARGET gpuready-guest)  # `gpuready vm initrd` looks for it beside the program
+  install(TARGETS gpuready-guest RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
+endif()
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/adapters DESTINATION ${CMAKE_INSTALL_DATADIR}/gpuready COMPONENT program
+  FILES_MATCHING PATTERN "*.py")
+install(FILES ${PROJECT_SOURCE_DIR}/packaging/gpuready.service ${PROJECT_SOURCE_DIR}/packaging/gpuready.timer
+  DESTINATION lib/systemd/system COMPONENT program)
+# The program itself has its manual pages and completion scripts.
+list(JOIN CMAKE_CROSSCOMPILING_EMULATOR " " emulated)
+install(CODE "set(pages ${emulated} [[$<TARGET_FILE:gpuready>]] __pages)
+  set(share \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}\")"
+  SCRIPT ${PROJECT_SOURCE_DIR}/cmake/install_pages.cmake COMPONENT program)

@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""Packages of a release, made of a staged installation without any network or packaging tool: the same input
+gives the same bytes.
+
+usage: artefacts.py KIND --stage PREFIX --out FOLDER --version V --machine x86_64|aarch64 --epoch SECONDS [--base FOLDER]
+KIND: tarball, wheel, npm, image or sbom. PREFIX holds bin/, share/ and so on; --base is the root that an image
+begins with. Prints the file that it wrote.
+"""
+import argparse
+import base64
+import gzip
+import hashlib
+import io
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tarfile
+import time
+import zipfile
+
+SOURCE = pathlib.Path(__file__).resolve().parent.parent
+SUMMARY = "Is every GPU in this machine ready for work? Answers with proof"
+LICENCE = "MIT"
+
+
+def tar(entries, epoch):
+    """An uncompressed tar of (name, bytes | link target as str | None for a folder, mode)."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        for name, content, mode in sorted(entries):
+            info = tarfile.TarInfo(name)
+            info.mtime, info.mode = epoch, mode
+            if content is None:
+                info.type = tarfile.DIRTYPE
+            elif isinstance(content, str):
+                info.type, info.linkname = tarfile.SYMTYPE, content
+            else:
+                info.size = len(content)
+            archive.addfile(info, io.BytesIO(content) if isinstance(content, bytes) else None)
+    return out.getvalue()
+
+
+def compressed(data):
+    return gzip.compress(data, 9, mtime=0)
+
+
+def tree(folder, prefix):
+    """The entries of a folder for tar()."""
+    for path in folder.rglob("*"):
+        name = prefix + str(path.relative_to(folder))
+        if path.is_symlink():
+            yield name, str(path.readlink()), 0o777
+        elif path.is_dir():
+            yield name, None, 0o755
+        elif path.is_file():
+            yield name, path.read_bytes(), 0o755 if path.stat().st_mode & 0o100 else 0o644
+
+
+def tarball(options):
+    name = f"gpuready-{options.version}-linux-{options.machine}"
+    return f"{name}.tar.gz", compressed(tar(tree(options.stage, name + "/"), options.epoch))
+
+
+def readme():
+    """What an index shows: the document up to its table of contents, with links that lead to files left as text."""
+    text = (SOURCE / "README.md").read_text().partition("\n| You want to")[0]
+    return re.sub(r"\[([^\]]*)\]\((?!https?:)[^)]*\)", r"\1", text)
+
+
+def wheel(options):
+    """PEP 427. The program is a script of the wheel, so an installer puts it on PATH as it is."""
+    types = subprocess.run([sys.executable, SOURCE / "packaging/python_types.py", SOURCE / "schema/report.schema.json",
+                            SOURCE / "schema/status.schema.json"], check=True, capture_output=True).stdout
+    info, tag = f"gpuready-{options.version}.dist-info", f"py3-none-manylinux_2_28_{options.machine}"
+    metadata = (f"Metadata-Version: 2.1\nName: gpuready\nVersion: {options.version}\nSummary: {SUMMARY}\n"
+                f"License: {LICENCE}\nRequires-Python: >=3.9\nClassifier: Operating System :: POSIX :: Linux\n"
+                f"Classifier: Typing :: Typed\nDescription-Content-Type: text/markdown\n\n{readme()}")
+    files = {
+        "gpuready/__init__.py": (SOURCE / "packaging/python/__init__.py").read_bytes(),
+        "gpuready/types.py": types,
+        "gpuready/py.typed": b"",
+        f"gpuready-{options.version}.data/scripts/gpuready": (options.stage / "bin/gpuready").read_bytes(),
+        f"{info}/licenses/LICENSE": (SOURCE / "LICENSE").read_bytes(),
+        f"{info}/METADATA": metadata.encode(),
+        f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: gpuready\nRoot-Is-Purelib: false\nTag: {tag}\n".encode(),
+    }
+    digest = {name: base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+              for name, data in files.items()}
+    record = "".join(f"{name},sha256={digest[name]},{len(data)}\n" for name, data in files.items())
+    files[f"{info}/RECORD"] = f"{record}{info}/RECORD,,\n".encode()
+    out = io.BytesIO()
+    date = time.gmtime(options.epoch)[:6]
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for name, data in files.items():
+            entry = zipfile.ZipInfo(name, date)
+            entry.compress_type, entry.create_system = zipfile.ZIP_DEFLATED, 3
+            entry.external_attr = (0o100755 if "/scripts/" in name else 0o100644) << 16
+            archive.writestr(entry, data)
+    return f"gpuready-{options.version}-{tag}.whl", out.getvalue()
+
+
+def npm(options):
+    """For the postinstall scripts of packages with GPU code: node_modules/.bin/gpuready is the program."""
+    cpu = {"x86_64": "x64", "aarch64": "arm64"}[options.machine]
+    package = {"name": f"gpuready-linux-{cpu}", "version": options.version, "description": SUMMARY, "license": LICENCE,
+               "os": ["linux"], "cpu": [cpu], "libc": ["glibc"], "bin": {"gpuready": "bin/gpuready"}}
+    entries = [("package/package.json", (json.dumps(package, indent=2) + "\n").encode(), 0o644),
+               ("package/README.md", readme().encode(), 0o644),
+               ("package/LICENSE", (SOURCE / "LICENSE").read_bytes(), 0o644),
+               ("package/bin/gpuready", (options.stage / "bin/gpuready").read_bytes(), 0o755)]
+    return f"gpuready-linux-{cpu}-{options.version}.tgz", compressed(tar(entries, options.epoch))
+
+
+def image(options):
+    """An OCI image layout in a tar (podman load, skopeo, docker load of 25 and newer)."""
+    blobs = {}
+
+    def blob(data, media):
+        digest = hashlib.sha256(data).hexdigest()
+        blobs[f"blobs/sha256/{digest}"] = data
+        return {"mediaType": media, "digest": f"sha256:{digest}", "size": len(data)}
+
+    program = [("usr", None, 0o755), ("usr/bin", None, 0o755),
+               ("usr/bin/gpuready", (options.stage / "bin/gpuready").read_bytes(), 0o755)]
+    layers = [tar(tree(options.base, ""), options.epoch), tar(program, options.epoch)]
+    created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(options.epoch))
+    architecture = {"x86_64": "amd64", "aarch64": "arm64"}[options.machine]
+    config = {
+        "created": created, "architecture": architecture, "os": "linux",
+        "config": {"Env": ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+                           "NVIDIA_VISIBLE_DEVICES=all", "NVIDIA_DRIVER_CAPABILITIES=compute,utility"],
+                   "Entrypoint": ["/usr/bin/gpuready"], "Cmd": ["check"],
+                   "Labels": {"org.opencontainers.image.version": options.version,
+                              "org.opencontainers.image.licenses": LICENCE}},
+        "rootfs": {"type": "layers", "diff_ids": ["sha256:" + hashlib.sha256(layer).hexdigest() for layer in layers]},
+        "history": [{"created": created, "comment": text} for text in ("Debian's libc6", "gpuready")],
+    }
+    manifest = {
+        "schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json",
+        "config": blob(json.dumps(config).encode(), "application/vnd.oci.image.config.v1+json"),
+        "layers": [blob(compressed(layer), "application/vnd.oci.image.layer.v1.tar+gzip") for layer in layers],
+    }
+    entry = blob(json.dumps(manifest).encode(), manifest["mediaType"])
+    entry.update(platform={"architecture": architecture, "os": "linux"},
+                 annotations={"org.opencontainers.image.ref.name": options.version})
+    index = {"schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json", "manifests": [entry]}
+    files = {**blobs, "index.json": json.dumps(index).encode(), "oci-layout": b'{"imageLayoutVersion": "1.0.0"}'}
+    name = f"gpuready-{options.version}-oci-{options.machine}.tar"
+    return name, tar([(path, data, 0o644) for path, data in files.items()], options.epoch)
+
+
+def sbom(options):
+    """CycloneDX 1.5: the libraries in the program, by the packages that they were built from."""
+    table = re.findall(r"(?m)^\| ([^|]+?) \| [^|]+ \| (static|headers[^|]*|data) \| ([^|]+?) \|$",
+                       (SOURCE / "docs/dependencies.md").read_text())
+    package_of = dict(line.split() for line in (SOURCE / "packaging/library_packages.txt").read_text().splitlines()
+                      if not line.startswith("#"))
+    if {name.replace(" ", "-") for name, _, _ in table} != set(package_of):
+        sys.exit("artefacts: docs/dependencies.md and packaging/library_packages.txt name different libraries")
+    components = []
+    for name, how, licence in table:
+        package = package_of[name.replace(" ", "-")]
+        version = subprocess.run(["dpkg-query", "-W", "-f=${Version}", package], check=True, capture_output=True,
+                                 text=True).stdout
+        components.append({"type": "library", "name": name, "version": version, "description": how,
+                           "licenses": [{"license": {"name": licence}}],
+                           "purl": f"pkg:deb/debian/{package}@{version.replace('+', '%2B')}"})
+    document = {"bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1,
+                "metadata": {"timestamp": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(options.epoch)),
+                             "component": {"type": "application", "name": "gpuready", "version": options.version,
+                                           "licenses": [{"license": {"id": LICENCE}}]}},
+                "components": components}
+    return f"gpuready-{options.version}.cdx.json", (json.dumps(document, indent=2) + "\n").encode()
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("kind", choices=["tarball", "wheel", "npm", "image", "sbom"])
+    for name in ("stage", "out", "base"):
+        parser.add_argument("--" + name, type=pathlib.Path)
+    for name in ("version", "machine"):
+        parser.add_argument("--" + name, required=True)
+    parser.add_argument("--epoch", type=int, required=True)
+    options = parser.parse_args()
+    name, data = globals()[options.kind](options)
+    (options.out / name).write_bytes(data)
+    print(options.out / name)
+
+
+main()

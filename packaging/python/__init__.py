@@ -1,0 +1,125 @@
+"""Is every GPU in this machine ready for work? The `gpuready` program of this package answers, and its
+documents arrive as dataclasses. No GPU library is loaded into the calling process.
+
+    import gpuready
+    report = gpuready.check()
+    if report.exit_code != 0:
+        print(report.conclusion, [gpu.reason for gpu in report.gpu_status])
+"""
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any, Iterable, Optional, Union
+
+from . import types
+from .types import Report, Status
+
+__all__ = ["GpureadyError", "UsageError", "NoAnswer", "Report", "Status", "check", "detect", "diagnose", "program",
+           "run", "status", "test", "types"]
+__version__ = importlib.metadata.version("gpuready")
+
+
+class GpureadyError(Exception):
+    """The program gave no document. Whatever is wrong with a GPU is in the document instead."""
+
+    def __init__(self, message: str, exit_code: Optional[int] = None):
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+class UsageError(GpureadyError):
+    """An argument, option or input file is wrong (exit code 2)."""
+
+
+class NoAnswer(GpureadyError):
+    """The program could not be started, was interrupted, or did not end in time."""
+
+
+def program() -> Path:
+    """The program of this installation, or the one that GPUREADY_HELPER names."""
+    named = os.environ.get("GPUREADY_HELPER")
+    if named:
+        return Path(named)
+    for file in importlib.metadata.files("gpuready") or ():
+        if file.name == "gpuready" and "bin" in file.parts:
+            return Path(str(file.locate())).resolve()
+    raise NoAnswer("this installation has no gpuready program; install the wheel again")
+
+
+def run(*words: Union[str, os.PathLike[str]], timeout: Optional[float] = None) -> dict[str, Any]:
+    """The JSON document of any command: run("pack", "inspect", "model.so"). `timeout` is in seconds."""
+    command = [os.fspath(word) for word in (program(), *words)]
+    try:
+        done = subprocess.run([*command, "--json=-"], stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout)
+    except subprocess.TimeoutExpired as late:
+        raise NoAnswer(f"{' '.join(command)} did not end within {timeout} s") from late
+    except OSError as error:
+        raise NoAnswer(f"{command[0]} does not start: {error}") from error
+    said = done.stderr.decode(errors="replace").strip()
+    try:
+        return json.loads(done.stdout)
+    except ValueError:
+        kind = UsageError if done.returncode == 2 else NoAnswer
+        raise kind(said or f"exit code {done.returncode} without a document", done.returncode) from None
+
+
+def _words(**options: Any) -> list[str]:
+    """level="quick", busy=True, device=["0", "1"] as --level=quick --busy --device=0,1."""
+    words = []
+    for name, value in options.items():
+        option = "--" + name.replace("_", "-")
+        if value is None or value is False:
+            continue
+        if value is True:
+            words.append(option)
+        elif isinstance(value, (str, os.PathLike, int, float)):
+            words.append(f"{option}={os.fspath(value) if isinstance(value, os.PathLike) else value}")
+        else:
+            words.append(f"{option}={','.join(str(each) for each in value)}")
+    return words
+
+
+def _report(command: str, timeout: Optional[float], options: dict[str, Any]) -> Report:
+    return Report.from_json(run(command, *_words(**options), timeout=timeout))
+
+
+Names = Union[str, Iterable[Union[str, int]], None]
+
+
+def detect(*, full: bool = False, require_gpu: Optional[int] = None, expect: Names = None,
+           replay: Union[str, os.PathLike[str], None] = None, timeout: Optional[float] = None) -> Report:
+    """The GPUs and their environment."""
+    return _report("detect", timeout, {"full": full, "require_gpu": require_gpu, "expect": expect, "replay": replay})
+
+
+def diagnose(*, require_gpu: Optional[int] = None, accept: Names = None, expect: Names = None,
+             replay: Union[str, os.PathLike[str], None] = None, timeout: Optional[float] = None) -> Report:
+    """Also what is wrong with them, in `findings` (`gpuready doctor`)."""
+    return _report("doctor", timeout, {"require_gpu": require_gpu, "accept": accept, "expect": expect,
+                                       "replay": replay})
+
+
+def check(*, level: Optional[str] = None, device: Names = None, require_gpu: Optional[int] = None,
+          expect: Names = None, accept: Names = None, busy: bool = False,
+          replay: Union[str, os.PathLike[str], None] = None, timeout: Optional[float] = None) -> Report:
+    """Also tests each GPU; about 2 s at level "quick"."""
+    return _report("check", timeout, {"level": level, "device": device, "require_gpu": require_gpu, "expect": expect,
+                                      "accept": accept, "busy": busy, "replay": replay})
+
+
+def test(*, level: Optional[str] = None, only: Names = None, device: Names = None, duration: Optional[float] = None,
+         require_gpu: Optional[int] = None, expect: Names = None, accept: Names = None, busy: bool = False,
+         replay: Union[str, os.PathLike[str], None] = None, timeout: Optional[float] = None) -> Report:
+    """All tests; about 30 s at level "standard"."""
+    return _report("test", timeout, {"level": level, "only": only, "device": device, "duration": duration,
+                                     "require_gpu": require_gpu, "expect": expect, "accept": accept, "busy": busy,
+                                     "replay": replay})
+
+
+def status(*, state: Union[str, os.PathLike[str], None] = None, valid: Optional[float] = None) -> Status:
+    """What the latest check or test says now; tests nothing. `valid`: seconds that a good result counts."""
+    return Status.from_json(run("status", *_words(state=state, valid=valid)))

@@ -1,0 +1,109 @@
+// `gpuready status`, and the file that check and test keep for it.
+#include <unistd.h>
+
+#include <ctime>
+#include <memory>
+#include <thread>
+
+#include "cli/commands.h"
+#include "cli/deliver_report.h"
+#include "cli/options.h"
+#include "cli/run_tests.h"
+#include "cli/terminal.h"
+#include "host/atomic_file.h"
+#include "host/machine_id.h"
+#include "report/exit_rules.h"
+#include "report/fields.h"
+#include "report/kept_results.h"
+
+namespace gpuready::cli {
+namespace {
+
+// A daily test that starts up to an hour late.
+constexpr double kDefaultValidS = 25 * 3600, kLongestValidS = 366 * 24 * 3600;
+constexpr std::uint32_t kMode = 0644;
+constexpr std::chrono::milliseconds kPatience{5'000}, kPause{20};
+
+struct StatusCommand {
+  Globals globals;
+  std::string file = kKeptResultsFile;
+  double valid_s = kDefaultValidS;
+};
+
+// Nothing if there is no such file yet.
+Result<KeptResults> read_kept_results(Host& host, const std::string& path) {
+  const auto text = host.read_own_file(path);
+  if (text) return parse_kept_results(*text, path);
+  if (text.error().kind == ErrorKind::not_found) return KeptResults{};
+  return std::unexpected(text.error());
+}
+
+Result<int> run_status(const StatusCommand& options) {
+  const auto start = Clock::now();
+  const auto host = make_live_host();
+  Envelope envelope = begin_envelope("status");
+  const auto driver = host->read_text("/sys/module/nvidia/version");
+  const Present now{.unix_seconds = std::time(nullptr),
+                    .valid_seconds = static_cast<std::int64_t>(options.valid_s),
+                    .machine_id = envelope.machine_id,
+                    .boot_id = envelope.boot_id,
+                    .driver_version = driver ? find_version(*driver) : std::nullopt};
+  const StatusReport report = status_of(TRY(read_kept_results(*host, options.file)), now);
+  envelope.exit = exit_of(report.standing);
+  envelope.conclusion = report.line;
+  return deliver_report(envelope, report, start, options.globals);
+}
+
+Result<std::unique_ptr<Storage::Lock>> wait_for_lock(const std::string& path) {
+  const auto deadline = deadline_in(kPatience);
+  while (true) {
+    auto lock = live_storage().lock(path);
+    if (lock || lock.error().kind != ErrorKind::busy || Clock::now() > deadline || interrupted())
+      return lock;
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+}  // namespace
+
+Option state_option(std::optional<std::string>& file) {
+  return {.name = "--state",
+          .value = &file,
+          .help =
+              "Keep the result for `gpuready status` in this file (default: in "
+              "/var/lib/gpuready, if that folder exists and can be written)",
+          .type = "FILE",
+          .files = Files::written};
+}
+
+Result<void> keep_results(const std::optional<std::string>& file, const Report& report,
+                          const RunExtent& extent) {
+  const std::string path = file.value_or(kKeptResultsFile);
+  if (!file && ::access(std::string(path, 0, path.rfind('/')).c_str(), W_OK | X_OK) != 0) return {};
+  const auto lock = TRY(wait_for_lock(path + ".lock"));
+  const auto host = make_live_host();
+  const KeptResults kept = keep(TRY(read_kept_results(*host, path)), report, extent);
+  return write_file_atomically(path, kept_results_text(kept), {.mode = kMode});
+}
+
+void declare_status(CommandSpec& command) {
+  auto options = std::make_shared<StatusCommand>();
+  command.run = [options] { return run_status(*options); };
+  add_output(command, options->globals);
+  command.add({{.name = "--state",
+                .value = &options->file,
+                .help = "Where check and test kept their results (default: "
+                        "/var/lib/gpuready/results.json)",
+                .type = "FILE",
+                .files = Files::read},
+               {.name = "--valid",
+                .value = &options->valid_s,
+                .help = "How long a good result counts; 25h if not given",
+                .range = Range{1, kLongestValidS},
+                .seconds = true}});
+  command.footer =
+      "Exit codes: 0 good; 1 bad; 3 what was required is absent; 4 never tested, tested too long "
+      "ago, before the latest boot or with another driver, or bad then and not tested again.";
+}
+
+}  // namespace gpuready::cli

@@ -1,0 +1,48 @@
+"""`import gpuready` of an installed wheel, as its users write it. MACHINE names a recorded machine."""
+import dataclasses
+import os
+import typing
+import unittest
+
+import gpuready
+
+
+class Wheel(unittest.TestCase):
+    replay = os.environ["MACHINE"]
+
+    def test_a_diagnosis_is_typed(self):
+        report = gpuready.diagnose(replay=self.replay)
+        self.assertIsInstance(report, gpuready.Report)
+        self.assertEqual((report.exit_code, report.command), (1, "doctor"))
+        self.assertEqual(report.findings[0].id, "driver-library-mismatch")
+        self.assertEqual(report.findings[0].evidence[0].source, "nvmlInit_v2()")
+        self.assertEqual(report.machine.gpus[0].name, "NVIDIA H100 80GB HBM3")
+        self.assertIs(typing.get_type_hints(gpuready.types.Report)["machine"], gpuready.types.Machine)
+        with self.assertRaises(dataclasses.FrozenInstanceError):
+            report.exit_code = 0
+
+    def test_detection_and_tests(self):
+        self.assertEqual(len(gpuready.detect(replay=self.replay).gpu_status), 1)
+        tested = gpuready.check(device="cpu", level="quick")
+        self.assertEqual({verdict.status for verdict in tested.verdicts}, {"passed"})
+        only = gpuready.test(device=["cpu"], only="compute", level="quick")
+        self.assertEqual([verdict.test for verdict in only.verdicts], ["compute"])
+        self.assertIn(gpuready.status(state="/nonexistent/results.json").standing, "never_tested")
+
+    def test_errors_are_exceptions(self):
+        with self.assertRaises(gpuready.UsageError) as wrong:
+            gpuready.check(level="none")
+        self.assertIn("none", str(wrong.exception))
+        self.assertEqual(wrong.exception.exit_code, 2)
+        with self.assertRaises(gpuready.UsageError):
+            gpuready.detect(replay="/no/such/machine.json")
+        with self.assertRaises(gpuready.NoAnswer):
+            gpuready.test(device="cpu", duration=60, timeout=0.5)
+
+    def test_the_caller_loads_no_gpu_library(self):
+        gpuready.check(device="cpu")
+        with open("/proc/self/maps") as maps:
+            self.assertNotRegex(maps.read(), "libcuda|libnvidia|libgpuready|libvulkan")
+
+
+unittest.main()

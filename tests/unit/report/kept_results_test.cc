@@ -1,0 +1,143 @@
+// What `status` says after which runs, from the table in docs/status.md.
+#include "report/kept_results.h"
+
+#include <gtest/gtest.h>
+
+#include "report/conclude.h"
+#include "report/exit_rules.h"
+#include "unit/report/healthy.h"
+
+namespace gpuready {
+namespace {
+
+constexpr std::int64_t kNoon = 1'772'366'400, kHour = 3600;  // 2026-03-01T12:00:00Z
+constexpr RunExtent kQuick{Level::quick, true}, kStandard{Level::standard, true},
+    kThorough{Level::thorough, true};
+
+Present at(std::int64_t seconds, std::string boot = "b1", std::string driver = "580.1") {
+  return {seconds, 25 * kHour, "m", std::move(boot), std::move(driver)};
+}
+
+// A run at noon on two GPUs; GPU 1's memory test ended like this.
+Report run(VerdictStatus second = VerdictStatus::passed) {
+  Report report = healthy(2);
+  report.verdicts->at(1).status = second;
+  report.verdicts->at(1).reason = "2 words were wrong";
+  report.machine.gpus[0].pci = PciAddress{0, 0x17, 0, 0};
+  report.machine.gpus[1].pci = PciAddress{0, 0x2a, 0, 0};
+  report.machine.nvidia.module_version = "580.1";
+  report.created_utc = "2026-03-01T12:00:00Z";
+  report.machine_id = "m";
+  report.boot_id = "b1";
+  conclude(report, {});
+  return report;
+}
+const Report kGood = run(), kBad = run(VerdictStatus::failed);
+
+std::string said(const KeptResults& kept, const Present& now) {
+  const auto status = status_of(kept, now);
+  EXPECT_LE(status.line.size(), 80u) << status.line;
+  return std::to_string(static_cast<int>(exit_of(status.standing))) + " " + status.line;
+}
+
+TEST(KeptResults, ToldApart) {
+  EXPECT_EQ(said({}, at(kNoon)), "4 never tested: run gpuready check");
+  const auto good = keep({}, kGood, kStandard);
+  EXPECT_EQ(said(good, at(kNoon + 40)), "0 good: 2 GPUs, level standard, 40 s ago");
+  const auto bad = keep(good, kBad, kQuick);
+  EXPECT_EQ(said(bad, at(kNoon + 3 * kHour)).substr(0, 23), "1 bad: GPU 1, 3 h ago: ");
+  EXPECT_EQ(said(bad, at(kNoon + 60, "b2")),
+            "4 retest: GPU 1 was bad; run gpuready test --level quick");
+  EXPECT_EQ(said(bad, at(kNoon + 60, "b1", "590.1")),
+            "4 retest: GPU 1 was bad; run gpuready test --level quick");
+}
+
+TEST(KeptResults, AGoodResultExpires) {
+  const auto good = keep({}, kGood, kQuick);
+  const std::string again = "; run gpuready test --level quick";
+  EXPECT_EQ(said(good, at(kNoon + 25 * kHour)), "0 good: 2 GPUs, level quick, 25 h ago");
+  EXPECT_EQ(said(good, at(kNoon + 49 * kHour)), "4 expired: GPU 0: tested 2 d ago" + again);
+  EXPECT_EQ(said(good, at(kNoon - 1)), "4 expired: GPU 0: the clock was set back" + again);
+  EXPECT_EQ(said(good, at(kNoon, "b2")), "4 expired: GPU 0: tested before the latest boot" + again);
+  EXPECT_EQ(said(good, at(kNoon, "b1", "590.1")),
+            "4 expired: GPU 0: tested with another driver" + again);
+  Present other = at(kNoon);
+  other.machine_id = "another";  // its disk was cloned
+  EXPECT_EQ(said(good, other), "4 never tested: run gpuready check");
+}
+
+TEST(KeptResults, OnlyATestOfTheLevelThatFailedClearsABadGpu) {
+  const auto bad = keep({}, kBad, kStandard);
+  EXPECT_TRUE(said(keep(bad, kGood, kQuick), at(kNoon)).starts_with("1 bad: GPU 1"));
+  EXPECT_TRUE(said(keep(bad, kGood, {Level::thorough, false}), at(kNoon)).starts_with("1 bad"));
+  EXPECT_EQ(said(keep(bad, kGood, kThorough), at(kNoon)),
+            "0 good: 2 GPUs, level thorough, 0 s ago");
+  // A lower level that fails, too, does not make it easier.
+  const auto again = keep(bad, kBad, kQuick);
+  EXPECT_TRUE(said(keep(again, kGood, kQuick), at(kNoon)).starts_with("1 bad"));
+  EXPECT_TRUE(said(keep(again, kGood, kStandard), at(kNoon)).starts_with("0 good"));
+  // After a boot it is still not good.
+  EXPECT_TRUE(said(keep(bad, kGood, kQuick), at(kNoon, "b2")).starts_with("4 retest: GPU 1"));
+}
+
+TEST(KeptResults, ARunThatDecidesNothingKeepsTheResult) {
+  auto busy = run(VerdictStatus::not_tested);
+  const auto first = keep({}, busy, kQuick);
+  EXPECT_EQ(said(first, at(kNoon)), "4 never tested: GPU 1; run gpuready check");
+  const auto good = keep({}, kGood, kQuick);
+  EXPECT_TRUE(said(keep(good, busy, kQuick), at(kNoon)).starts_with("0 good: 2 GPUs"));
+  // Of some tests only a failure counts.
+  EXPECT_EQ(said(keep({}, kGood, {Level::quick, false}), at(kNoon)),
+            "4 never tested: GPU 0; run gpuready check");
+  EXPECT_TRUE(said(keep(good, kBad, {Level::quick, false}), at(kNoon)).starts_with("1 bad: GPU 1"));
+}
+
+TEST(KeptResults, NoAnswerIsNotGoodAndClearsNothing) {
+  const auto hung = run(VerdictStatus::timed_out);
+  const auto good = keep({}, kGood, kQuick);
+  EXPECT_TRUE(said(keep(good, hung, kQuick), at(kNoon)).starts_with("4 unknown: GPU 1, 0 s ago"));
+  const auto bad = keep({}, kBad, kQuick);
+  EXPECT_TRUE(said(keep(bad, hung, kThorough), at(kNoon)).starts_with("1 bad: GPU 1"));
+}
+
+TEST(KeptResults, ABadGpuThatIsGoneStaysBadUntilAnotherHasItsPlace) {
+  const auto bad = keep({}, kBad, kQuick);
+  auto gone = healthy(1);
+  static_cast<Envelope&>(gone) = kGood;
+  gone.machine.gpus[0].pci = PciAddress{0, 0x17, 0, 0};
+  gone.machine.nvidia.module_version = "580.1";
+  conclude(gone, {});
+  EXPECT_TRUE(said(keep(bad, gone, kQuick), at(kNoon)).starts_with("1 bad: GPU 1"));
+  auto replaced = kGood;
+  for (Verdict& verdict : *replaced.verdicts)
+    if (verdict.uuid == "GPU-1") verdict.uuid = "GPU-new";
+  replaced.machine.gpus[1].uuid = "GPU-new";
+  conclude(replaced, {});
+  EXPECT_EQ(said(keep(bad, replaced, kQuick), at(kNoon)), "0 good: 2 GPUs, level quick, 0 s ago");
+}
+
+TEST(KeptResults, WhatConcernsTheMachineIsItsOwnResult) {
+  auto few = kGood;
+  conclude(few, {.required_gpus = 3});
+  EXPECT_TRUE(said(keep({}, few, kQuick), at(kNoon)).starts_with("3 absent: the machine"));
+  auto none = healthy(0);
+  static_cast<Envelope&>(none) = kGood;
+  none.machine.nvidia.module_version = "580.1";
+  none.exit = Exit::ok;
+  EXPECT_EQ(said(keep({}, none, kQuick), at(kNoon)), "0 good: no GPU here, level quick, 0 s ago");
+}
+
+TEST(KeptResults, AreReadBackAndNothingElseIs) {
+  const auto kept = keep(keep({}, kGood, kQuick), kBad, kThorough);
+  const std::string text = kept_results_text(kept);
+  const auto read = parse_kept_results(text, "f");
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(kept_results_text(*read), text);
+  EXPECT_EQ(said(*read, at(kNoon)), said(kept, at(kNoon)));
+  for (const std::string& wrong : {text.substr(0, text.size() / 2), std::string("{}"),
+                                   std::string(R"({"schema":"gpuready.report"})")})
+    EXPECT_FALSE(parse_kept_results(wrong, "f")) << wrong;
+}
+
+}  // namespace
+}  // namespace gpuready
