@@ -13,6 +13,7 @@ constexpr CommandEntry kPackSubcommands[] = {
      declare_pack_inspect},
     {"explain", "Say what each GPU can load, why not, and what would help", declare_pack_explain},
     {"key", "Create a key pair that signs releases", declare_pack_key},
+    {"init", "Write a first pack.toml for folders that are built already", declare_pack_init},
     {"build", "Build the archives of all variants that a pack.toml describes", declare_pack_build},
     {"publish", "Sign a release and write it to a folder for any web server", declare_pack_publish},
     {"adopt", "Make a signed release from existing archives", declare_pack_adopt},
