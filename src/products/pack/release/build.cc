@@ -63,6 +63,9 @@ struct Collector {
     if (!status) return std::unexpected(status.error());
     if (!link && status->kind == FileKind::directory) return add_folder(path, depth + 1);
     if (!wanted(recipe, path)) return {};
+    if (const auto wrong = wrong_with_path(path))
+      return fail(ErrorKind::bad_input,
+                  fmt::format("{}: {}: rename it, or exclude it", printable(full), *wrong));
     if (ownership_of(base_name(path)) == Ownership::driver)
       return fail(
           ErrorKind::bad_input,
