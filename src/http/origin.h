@@ -38,6 +38,8 @@ class Origin {
   // False once a server has answered with a whole file where a range was asked for: then it is
   // cheaper to read the whole once.
   virtual bool has_ranges() const { return true; }
+  // Its files are here already: what is read of them need not be kept.
+  virtual bool is_local() const { return false; }
   virtual unsigned parallel() const = 0;  // how many ranges are best read at once
 };
 

@@ -75,7 +75,7 @@ refused neither "no GPU of NVIDIA's loads all of its 2 files with device code"
 refused cut "cut-x.tar.gz"
 refused bomb "unpacks to more than 200 times its size"
 refused no "not an archive"
-[ ! -e outside ] && [ ! -e /tmp/outside ] && [ ! -e release/outside ] && [ ! -e release/.gpuready-adopt ] || die "something was left"
+[ ! -e outside ] && [ ! -e /tmp/outside ] && [ ! -e release/outside ] || die "something was left"
 expect_exit 2 adopt driver-x.tar.gz --version 2.0 --exclude "**/libcuda.so*"
 expect_in "holds no file" "$err"
 
@@ -86,7 +86,27 @@ if command -v cc >/dev/null; then
   tar czf gap-cpu.tar.gz libone.so
   expect_exit 2 adopt gap-cpu.tar.gz --version 3.0
   expect_in "libtwo.so" "$err"
-  expect_exit 0 adopt gap-cpu.tar.gz --version 3.0 --accept-gaps --json=gaps.json
-  expect_in "libtwo.so" "$(jq -r '.gaps[]' gaps.json)"
-  expect_in "libtwo.so" "$(cat release/seed-libs-3.0.md)"
+  expect_in "stays in release/.gpuready-adopt" "$err"
+  expect_exit 2 adopt gap-cpu.tar.gz --version 3.0 --waive 'libone.so=' && expect_in "write FILE=REASON" "$err"
+  expect_exit 2 adopt gap-cpu.tar.gz --version 3.0 --waive 'libone.so=, of the machine' --waive 'x=nothing'
+  expect_in "waiver of x: nothing needs it" "$err"
+  expect_exit 0 adopt gap-cpu.tar.gz --version 3.0 --waive 'libone.so=, of the machine' --json=gaps.json
+  for text in "$(jq -r '.gaps[]' gaps.json)" "$(cat release/seed-libs-3.0.md)"; do
+    expect_in "libtwo.so" "$text"; expect_in "(accepted: , of the machine)" "$text"
+  done
+  [ ! -e release/.gpuready-adopt ] || die "unpacked files stay"
 fi
+
+# Models, floors and names of a recipe. What init writes for a folder is such a recipe.
+mkdir -p built && tar xzf gpu-libs-modern.tar.gz -C built
+expect_exit 0 "$GPUREADY" pack init modern=built --name seed-libs --out pack.toml
+expect_in 'architectures = ["80-virtual", "86-virtual"]' "$(cat pack.toml)"
+expect_exit 0 "$GPUREADY" pack build --out out
+printf 'floors.driver = "560"\nmodels = [{ name = "large", free_mb = 6000 }]\n' | cat - pack.toml >with.toml
+recipe() { "$GPUREADY" pack adopt --recipe with.toml --key key.key --to release "$@"; }
+expect_exit 2 recipe gpu-libs-legacy.tar.gz --version 4.0
+expect_in "there is no archive of variant modern" "$err"
+expect_exit 2 recipe gpu-libs-modern.tar.gz
+expect_in "version 0.1.0 is not above" "$err"
+expect_exit 0 recipe gpu-libs-modern.tar.gz --version 4.0
+[ "$(jq -c '[.models[0].name, .variants[0].floors.driver]' release/manifest.json)" = '["large","560"]' ] || die "$(cat release/manifest.json)"

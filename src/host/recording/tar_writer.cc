@@ -71,7 +71,7 @@ std::string tar_header(const TarEntry& entry) {
   put_octal(header.gid, 0);
   put_size(header.size, entry.size_bytes);
   put_octal(header.mtime, 0);
-  header.type = entry.link.empty() ? '0' : '2';
+  header.type = entry.type != '\0' ? entry.type : entry.link.empty() ? '0' : '2';
   std::memcpy(header.magic, "ustar", 6);
   std::memcpy(header.version, "00", 2);
   // The sum is taken with its own field full of blanks.
@@ -81,6 +81,14 @@ std::string tar_header(const TarEntry& entry) {
   for (std::size_t i = 0; i < kTarBlock; ++i) sum += bytes[i];
   std::snprintf(header.checksum, sizeof header.checksum, "%06o", sum);
   return std::string(reinterpret_cast<const char*>(&header), sizeof header);
+}
+
+std::string tar_long_name(std::string_view name) {
+  const auto size = name.size() + 1;
+  std::string entry = tar_header({.name = "././@LongLink", .size_bytes = size, .type = 'L'});
+  entry += name;
+  entry.append(1 + tar_padding(size), '\0');
+  return entry;
 }
 
 void append_tar_file(std::string& tar, std::string_view name, std::string_view content) {

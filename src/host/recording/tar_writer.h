@@ -19,9 +19,12 @@ struct TarEntry {
   std::uint64_t size_bytes = 0;
   std::uint32_t mode = 0644;
   std::string_view link = {};
+  char type = '\0';  // another one than these two
 };
 inline constexpr std::size_t kTarBlock = 512, kTarLinkBytes = 100;
 std::string tar_header(const TarEntry& entry);  // one block; the content follows, filled up to one
+// A whole entry as GNU tar writes it: the name of the one that follows, whose own does not fit.
+std::string tar_long_name(std::string_view name);
 inline std::size_t tar_padding(std::uint64_t size_bytes) {
   return (kTarBlock - size_bytes % kTarBlock) % kTarBlock;
 }

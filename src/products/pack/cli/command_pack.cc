@@ -19,6 +19,9 @@ constexpr CommandEntry kPackSubcommands[] = {
     {"key", "Create a key pair that signs releases", declare_pack_key,
      "pack key release  # release.key and release.pub\n"
      "pack key ci --no-password"},
+    {"init", "Write a first pack.toml for folders that are built already", declare_pack_init,
+     "pack init cpu=build/cpu cuda=build/cuda --name libs\n"
+     "pack init build/* --name libs --version 1.2 --out pack.toml"},
     {"build", "Build the archives of all variants that a pack.toml describes", declare_pack_build,
      "pack build\n"
      "pack build --variant cpu --no-build"},

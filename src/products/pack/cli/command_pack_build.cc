@@ -114,11 +114,7 @@ void declare_pack_build(CommandSpec& command) {
       {.name = "--no-build",
        .value = &options->no_build,
        .help = "Use the folders as they are; run no build command"},
-      {.name = "--level",
-       .value = &options->level,
-       .help = "zstd level, 1 to 19 (default: 9)",
-       .type = "N",
-       .range = Range{1, 19}},
+      level_option(options->level),
   });
   add_output(command, options->globals);
   command.footer =

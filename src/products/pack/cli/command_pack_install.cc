@@ -29,6 +29,7 @@ struct PackInstallOptions {
   std::optional<std::string> key, to, variant, report, report_key, password_file;
   bool dry_run = false, no_load_test = false;
   double wait = kUsualWaitSeconds;
+  double fetch_time = std::chrono::duration<double>(pack::kUsualFetchLimit).count();
 };
 
 // "fetching 412 MiB of 1.0 GiB, 52 MB/s"
@@ -73,6 +74,7 @@ InstallReport install(const PackInstallOptions& options) {
   best.how.dry_run = options.dry_run;
   best.how.always_test = options.report.has_value();
   best.how.cancel = &interrupted();
+  best.how.fetch_limit = std::chrono::seconds(static_cast<std::int64_t>(options.fetch_time));
   best.how.wait = lock_wait(options.wait, options.globals.quiet);
   ProgressLine line(options.globals.quiet);
   best.how.progress = Progress{line};
@@ -173,6 +175,11 @@ void declare_pack_install(CommandSpec& command) {
        .files = Files::read},
       password_option(options->password_file),
       wait_option(options->wait),
+      {.name = "--fetch-time",
+       .value = &options->fetch_time,
+       .help = "How long the download may take; what came is kept (default: 12 h)",
+       .range = Range{1, 864000},
+       .seconds = true},
   });
   add_machine_options(command, options->machine);
   add_output(command, options->globals);

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <memory>
 
 #include "base/clock.h"
@@ -8,6 +10,7 @@
 #include "pack/cli/pack_options.h"
 #include "pack/report/exit_rules.h"
 #include "pack/report/select_report.h"
+#include "pack/store/pip_index.h"
 
 namespace gpuready::cli {
 namespace {
@@ -16,8 +19,30 @@ struct PackSelectOptions {
   Globals globals;
   MachineOptions machine;
   std::string from;
-  std::optional<std::string> key, to;
+  std::optional<std::string> key, to, format;
 };
+
+// The build of a framework that pip installs for this machine.
+Result<SelectReport> select_for_pip(const PackSelectOptions& options) {
+  const auto builds = pack::pip_builds(options.from);
+  if (!builds)
+    return fail(ErrorKind::bad_input,
+                fmt::format("{}: pip's builds of it are not known here; those of {} are",
+                            options.from, join(pack::pip_packages(), ", ")));
+  SelectReport report{builds->name, builds->version, TRY(machine_for(options.machine)), {}};
+  report.selection = pack::select_variant(*builds, report.machine);
+  return report;
+}
+
+// One line for pip on standard output, and what the choice leaves out on standard error.
+Result<int> print_for_pip(const SelectReport& report) {
+  const auto& selection = report.selection;
+  if (selection.variants.empty()) return complain({ErrorKind::unsupported, selection.reason, 0});
+  if (selection.for_cpu || selection.variants.size() > 1 || !selection.unserved.empty())
+    complain(selection.reason);
+  TRY(write_file("-", pack::pip_arguments(report.name, selection.variants.front()) + "\n"));
+  return static_cast<int>(exit_of(selection));
+}
 
 // `not_trusted`: the error is the release's.
 Result<SelectReport> select(const PackSelectOptions& options, bool& not_trusted) {
@@ -34,12 +59,13 @@ Result<SelectReport> select(const PackSelectOptions& options, bool& not_trusted)
   return report;
 }
 
-int run_pack_select(const PackSelectOptions& options) {
+Result<int> run_pack_select(const PackSelectOptions& options) {
   const auto start = Clock::now();
   bool not_trusted = false;
-  const auto report = select(options, not_trusted);
+  const auto report = options.format ? select_for_pip(options) : select(options, not_trusted);
   if (!report)
     return complain(report.error(), not_trusted ? Exit::unhealthy : exit_of_error(report.error()));
+  if (options.format && !options.globals.json) return print_for_pip(*report);
   Envelope envelope = begin_envelope("pack select");
   conclude(*report, envelope);
   return deliver_report(envelope, *report, start, options.globals);
@@ -50,7 +76,16 @@ int run_pack_select(const PackSelectOptions& options) {
 void declare_pack_select(CommandSpec& command) {
   auto options = std::make_shared<PackSelectOptions>();
   command.run = [options] { return run_pack_select(*options); };
-  command.add({release_option(options->from), key_option(options->key), place_option(options->to)});
+  command.add({release_option(options->from),
+               key_option(options->key),
+               place_option(options->to),
+               {.name = "--format",
+                .value = &options->format,
+                .help = fmt::format("pip-index: FROM is one of {}, and the answer is what pip is "
+                                    "given to install its build for this machine",
+                                    join(pack::pip_packages(), ", ")),
+                .type = "FORMAT",
+                .one_of = {"pip-index"}}});
   add_machine_options(command, options->machine);
   add_output(command, options->globals);
   command.footer =

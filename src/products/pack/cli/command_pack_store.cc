@@ -112,10 +112,15 @@ Result<Outcome> collect(const PackStoreOptions& options) {
 Result<Outcome> uninstall(const PackStoreOptions& options) {
   const auto here = TRY(open_here(options.name, options.to, options.forget));
   TRY(pack::uninstall(*here.host, live_storage(), here.places, options.forget, options.lock()));
+  const auto foreign = here.store().foreign();
   return Outcome{
       {},
       here.places.store +
-          (options.forget
+          (options.forget && !foreign.empty()
+               ? fmt::format(" stays, since it holds {} that gpuready did not install; what was "
+                             "known of the package is forgotten.",
+                             join(foreign, ", "))
+           : options.forget
                ? " is removed, and what was known of the package is forgotten."
                : " is empty now. Its state.json remembers the key and the highest version "
                  "seen, so that no server goes back behind it (--forget removes that, "

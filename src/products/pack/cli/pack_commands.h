@@ -8,6 +8,7 @@ namespace gpuready::cli {
 void declare_pack_inspect(CommandSpec& command);
 void declare_pack_explain(CommandSpec& command);
 void declare_pack_key(CommandSpec& command);
+void declare_pack_init(CommandSpec& command);
 void declare_pack_build(CommandSpec& command);
 void declare_pack_publish(CommandSpec& command);
 void declare_pack_adopt(CommandSpec& command);

@@ -155,6 +155,14 @@ pack::LockWait lock_wait(double seconds, bool quiet) {
   return wait;
 }
 
+Option level_option(unsigned& level) {
+  return {.name = "--level",
+          .value = &level,
+          .help = "zstd level, 1 to 19 (default: 9)",
+          .type = "N",
+          .range = Range{1, 19}};
+}
+
 Option password_option(std::optional<std::string>& file) {
   return {.name = "--password-file",
           .value = &file,

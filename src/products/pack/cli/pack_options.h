@@ -60,6 +60,9 @@ Option wait_option(double& seconds);
 // Says on standard error that it waits.
 pack::LockWait lock_wait(double seconds, bool quiet);
 
+// --level: of zstd, for archives.
+Option level_option(unsigned& level);
+
 Option password_option(std::optional<std::string>& file);
 // Asks for its password where it has one and no file is given.
 Result<pack::SecretKey> read_secret_key(Host& host, const std::string& path,

@@ -7,7 +7,9 @@
 #include <set>
 
 #include "base/paths.h"
+#include "base/sha256.h"
 #include "base/units.h"
+#include "host/atomic_file.h"
 #include "host/folders.h"
 #include "host/mapped_file.h"
 #include "pack/code/archive.h"
@@ -131,23 +133,37 @@ Result<void> unpack_archive(Host& host, const std::string& path, const std::stri
 
 namespace {
 
-VariantRecipe recipe_of(const ExistingPackage& package, const AdoptOptions& options) {
-  VariantRecipe variant;
-  variant.name = package.variant;
-  variant.architectures_from_code = true;
-  variant.exclude = options.exclude;
-  variant.folder = options.work_folder + "/files";
-  return variant;
+std::string folder_of(const ExistingPackage& package, const AdoptOptions& options) {
+  return options.work_folder + "/" + package.variant;
 }
 
-Result<BuiltVariant> build_from(Host& host, const Recipe& recipe, const ExistingPackage& package,
-                                const AdoptOptions& options, const BuildOptions& build) {
-  const VariantRecipe variant = recipe_of(package, options);
-  if (build.progress) build.progress(variant.name, "unpacking");
-  TRY(unpack_archive(host, package.path, variant.folder, *build.storage));
-  auto built = TRY(build_variant(host, recipe, variant, build));
-  TRY(remove_tree(host, *build.storage, variant.folder));
-  return built;
+// Unpacks an archive, unless an earlier call has done that with the same bytes.
+Result<void> unpack_once(Host& host, const ExistingPackage& package, const AdoptOptions& options) {
+  Storage& storage = *options.build.storage;
+  const auto folder = folder_of(package, options), mark = folder + "/archive";
+  if (TRY(host.status(package.path)).kind != FileKind::regular)
+    return fail(ErrorKind::bad_input, package.path + ": not a file");
+  const auto hash = to_hex(sha256(TRY(MappedFile::open(package.path)).bytes()));
+  if (host.read_own_file(mark).value_or("") == hash) return {};
+  TRY(remove_tree(host, storage, folder));
+  if (options.build.progress) options.build.progress(package.variant, "unpacking");
+  const auto unpacked = unpack_archive(host, package.path, folder + "/files", storage);
+  if (unpacked) return write_file_atomically(mark, hash, {}, storage);
+  TRY(remove_tree(host, storage, folder));
+  return unpacked;
+}
+
+VariantRecipe& variant_of(Recipe& recipe, const ExistingPackage& package,
+                          const AdoptOptions& options) {
+  auto known = std::ranges::find(recipe.variants, package.variant, &VariantRecipe::name);
+  if (known == recipe.variants.end()) {
+    known = recipe.variants.emplace(known);
+    known->name = package.variant;
+    known->architectures_from_code = true;
+  }
+  known->folder = folder_of(package, options) + "/files";
+  known->exclude.insert(known->exclude.end(), options.exclude.begin(), options.exclude.end());
+  return *known;
 }
 
 }  // namespace
@@ -156,44 +172,41 @@ Result<void> adopt(Host& host, Recipe& recipe, const std::vector<ExistingPackage
                    const AdoptOptions& options,
                    const std::function<Result<void>(const std::string& built_folder)>& publish) {
   Storage& storage = *options.build.storage;
-  TRY(remove_tree(host, storage, options.work_folder));
-  const auto work = [&]() -> Result<void> {
-    auto build = options.build;
-    build.out_folder = options.work_folder + "/built";
-    build.run_commands = false;
-    TRY(make_folders(build.out_folder, storage));
-    // What would keep any from being published is found before one is compressed. A single one is
-    // checked while it is built, and publish() refuses it.
-    std::vector<std::string> problems;
-    build.only_check = true;
-    for (const auto& package : packages) {
-      if (packages.size() == 1) break;
-      const auto checked = TRY(build_from(host, recipe, package, options, build));
-      for (const auto& problem : problems_of(checked, build.accept_gaps))
-        problems.push_back(fmt::format("variant {}: {}", package.variant, problem));
-    }
-    if (!problems.empty())
-      return fail(ErrorKind::bad_input, "nothing was published:\n  " + join(problems, "\n  "));
-    build.only_check = false;
-    std::vector<Variant> made;
-    for (const auto& package : packages) {
-      made.push_back(TRY(build_from(host, recipe, package, options, build)).variant);
-      const auto same = std::ranges::find(made, made.back().files, &Variant::files);
-      if (std::next(same) != made.end())
-        return fail(
-            ErrorKind::bad_input,
-            fmt::format("{}: it holds the same files as variant {}: name each variant's own "
-                        "archive, or leave one out",
-                        package.path, same->name));
-      VariantRecipe variant = recipe_of(package, options);
-      variant.architectures = made.back().architectures;
-      recipe.variants.push_back(std::move(variant));
-    }
-    return publish(build.out_folder);
-  };
-  const auto done = work();
-  const auto removed = remove_tree(host, storage, options.work_folder);
-  return done ? removed : done;
+  auto build = options.build;
+  build.out_folder = options.work_folder + "/built";
+  build.run_commands = false;
+  TRY(remove_tree(host, storage, build.out_folder));
+  TRY(make_folders(build.out_folder, storage));
+  // What would keep any from being published is found before one is compressed.
+  std::vector<std::string> problems;
+  build.only_check = true;
+  for (const auto& package : packages) {
+    TRY(unpack_once(host, package, options));
+    const auto checked =
+        TRY(build_variant(host, recipe, variant_of(recipe, package, options), build));
+    for (const auto& problem : problems_of(checked))
+      problems.push_back(fmt::format("variant {}: {}", package.variant, problem));
+  }
+  if (!problems.empty())
+    return fail(ErrorKind::bad_input,
+                fmt::format("nothing was published:\n  {}\nWhat was unpacked stays in {} for the "
+                            "next try.",
+                            join(problems, "\n  "), options.work_folder));
+  build.only_check = false;
+  std::vector<Variant> made;
+  for (const auto& package : packages) {
+    auto& variant = *std::ranges::find(recipe.variants, package.variant, &VariantRecipe::name);
+    made.push_back(TRY(build_variant(host, recipe, variant, build)).variant);
+    const auto same = std::ranges::find(made, made.back().files, &Variant::files);
+    if (std::next(same) != made.end())
+      return fail(ErrorKind::bad_input,
+                  fmt::format("{}: it holds the same files as variant {}: name each variant's own "
+                              "archive, or leave one out",
+                              package.path, same->name));
+    variant.architectures = made.back().architectures;
+  }
+  TRY(publish(build.out_folder));
+  return remove_tree(host, storage, options.work_folder);
 }
 
 }  // namespace gpuready::pack

@@ -29,12 +29,14 @@ Result<void> unpack_archive(Host& host, const std::string& path, const std::stri
                             Storage& storage = live_storage());
 
 struct AdoptOptions {
-  std::string work_folder;  // its own; removed before and afterwards
+  // Its own. What was unpacked stays there until the release is published: a refusal costs no work.
+  std::string work_folder;
   std::vector<std::string> exclude;
   BuildOptions build;  // its folders and commands are not looked at
 };
-// The variants, built into `work_folder`; their architectures are what the scan finds. `recipe`
-// gets them; its name and version are given. `publish` is called before the folder is removed.
+// The variants, built into `work_folder`. Those that `recipe` names are built as it says; of
+// others, which it gets, the architectures are what the scan finds. `publish` is called before the
+// folder is removed.
 Result<void> adopt(Host& host, Recipe& recipe, const std::vector<ExistingPackage>& packages,
                    const AdoptOptions& options,
                    const std::function<Result<void>(const std::string& built_folder)>& publish);

@@ -100,7 +100,6 @@ Result<void> bad(const std::string& path, std::string_view wrong) {
 
 Result<void> check(const ArchiveEntry& entry) {
   if (const auto wrong = wrong_with_path(entry.path)) return bad(entry.path, *wrong);
-  if (!tar_name_fits(entry.path)) return bad(entry.path, "its name is too long for a tar archive");
   if (!entry.link) return {};
   if (const auto wrong = wrong_with_link(entry.path, *entry.link)) return bad(entry.path, *wrong);
   if (entry.link->size() > kTarLinkBytes)
@@ -113,6 +112,12 @@ Result<PackedFile> write_entry(const ArchiveEntry& entry, Compressor& compressor
   PackedFile file;
   file.path = entry.path;
   file.link = entry.link;
+  // A frame of its own, so that the one that the manifest names holds the file as any other.
+  if (!tar_name_fits(entry.path)) {
+    const auto name = tar_long_name(entry.path);
+    compressor.begin(name.size());
+    TRY(compressor.add(name, true, parts));
+  }
   if (entry.link) {
     compressor.begin(kTarBlock);
     TRY(compressor.add(tar_header({.name = entry.path, .mode = 0777, .link = *entry.link}), true,

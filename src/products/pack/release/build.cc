@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 
 #include "base/paths.h"
 #include "host/atomic_file.h"
@@ -22,6 +23,7 @@ FIELDS_OF(pack::BuiltVariant) {
   visit.about("built_variant", "What `pack build` leaves for `pack publish`.");
   FIELD(variant, "The variant as a manifest names it.", kAlways);
   FIELD(gaps, "Why its folder is not whole.");
+  FIELD(waived, "The same, where the recipe accepts it, with the reason.");
 }
 
 }  // namespace gpuready
@@ -61,6 +63,9 @@ struct Collector {
     if (!status) return std::unexpected(status.error());
     if (!link && status->kind == FileKind::directory) return add_folder(path, depth + 1);
     if (!wanted(recipe, path)) return {};
+    if (const auto wrong = wrong_with_path(path))
+      return fail(ErrorKind::bad_input,
+                  fmt::format("{}: {}: rename it, or exclude it", printable(full), *wrong));
     if (ownership_of(base_name(path)) == Ownership::driver)
       return fail(
           ErrorKind::bad_input,
@@ -136,8 +141,22 @@ void check_glibc(const Inspection& found, BuiltVariant& built) {
   }
 }
 
+// Moves what a waiver accepts to the end; gives what is left.
+std::span<ClosureProblem> without_waived(std::span<ClosureProblem> problems,
+                                         const std::vector<Waiver>& waivers) {
+  const auto accepting = [&](const ClosureProblem& problem) {
+    return std::ranges::find_if(
+        waivers, [&](const Waiver& each) { return matches(each.file, problem.file); });
+  };
+  const auto waived = std::ranges::stable_partition(
+      problems, [&](const auto& problem) { return accepting(problem) == waivers.end(); });
+  for (ClosureProblem& problem : waived)
+    problem.text += fmt::format(" ({})", accepting(problem)->text());
+  return problems.first(problems.size() - waived.size());
+}
+
 // A message for each cause, with the files that share it.
-std::vector<std::string> by_cause(const std::vector<ClosureProblem>& problems) {
+std::vector<std::string> by_cause(std::span<const ClosureProblem> problems) {
   constexpr std::size_t kMostFiles = 3;
   std::vector<std::pair<std::string, std::vector<std::string>>> causes;
   for (const ClosureProblem& problem : problems) {
@@ -193,14 +212,16 @@ Result<BuiltVariant> build_variant(Host& host, const Recipe& recipe, const Varia
   built.variant.floors = variant.floors;
   tell("scanning");
   const auto found = TRY(options.scan(entries));
-  built.variant.code = code_of(found);
+  built.variant.code = written(found);
   if (variant.architectures_from_code)
     built.variant.architectures = TRY(architectures_of_code(built.variant));
   check_glibc(found, built);
-  std::ranges::move(by_cause(check_closure(found, recipe.system_libraries)),
-                    std::back_inserter(built.gaps));
+  auto problems = check_closure(found, recipe.system_libraries);
+  const auto open = without_waived(problems, recipe.waivers);
+  std::ranges::move(by_cause(open), std::back_inserter(built.gaps));
+  built.waived = by_cause(std::span(problems).subspan(open.size()));
   if (options.only_check) return built;
-  if (problems_of(built, options.accept_gaps).empty()) {
+  if (problems_of(built).empty()) {
     tell("compressing");
     const auto written =
         TRY(write_archive(entries, options.out_folder, archive_name(recipe, variant.name),
@@ -223,8 +244,8 @@ Result<BuiltVariant> read_variant(Host& host, const std::string& folder, std::st
   return value::read_document<BuiltVariant>(TRY(parse_json(*text, path)), path);
 }
 
-std::vector<std::string> problems_of(const BuiltVariant& built, bool accept_gaps) {
-  auto problems = accept_gaps ? std::vector<std::string>() : built.gaps;
+std::vector<std::string> problems_of(const BuiltVariant& built) {
+  auto problems = built.gaps;
   std::ranges::move(declared_beside_scanned(built.variant), std::back_inserter(problems));
   return problems;
 }
@@ -240,11 +261,9 @@ Result<std::vector<std::string>> architectures_of_code(const Variant& variant) {
             found.try_emplace(*code.cuda, Architecture{*code.cuda, false, false}).first->second;
         (code.kind == CodeKind::ptx ? architecture.ptx : architecture.cubin) = true;
       }
-  const auto cudnn = cudnn_of(variant);
   std::vector<std::string> architectures;
   for (const auto& [target, architecture] : found) {
     const CudaTarget gpu{target.major, target.minor, 0};
-    if (cudnn && !cudnn_obstacle(*cudnn, gpu).empty()) continue;
     if (!std::ranges::all_of(files, [&](const FileCode& file) {
           return explain(file, {.cuda = gpu}, {}).runs != Runs::none;
         }))
@@ -264,7 +283,6 @@ Result<std::vector<std::string>> architectures_of_code(const Variant& variant) {
 std::vector<std::string> declared_beside_scanned(const Variant& variant) {
   std::vector<std::string> wrong;
   std::set<std::string> declared;
-  const auto cudnn = cudnn_of(variant);
   const auto files = judged_files(variant);
   std::vector<std::set<std::string>> targets;  // of each file
   for (const FileCode& file : files) {
@@ -280,8 +298,6 @@ std::vector<std::string> declared_beside_scanned(const Variant& variant) {
     if (!architecture) continue;
     declared.insert(architecture->target.sm());
     const CudaTarget gpu{architecture->target.major, architecture->target.minor, 0};
-    if (const auto too_old = cudnn ? cudnn_obstacle(*cudnn, gpu) : ""; !too_old.empty())
-      wrong.push_back(fmt::format("{} is declared, and {}", text, too_old));
     for (const FileCode& file : files)
       if (const auto answer = explain(file, {.cuda = gpu}, {}); answer.runs == Runs::none)
         wrong.push_back(fmt::format("{} does not load on {}, which is declared: {}", file.path,

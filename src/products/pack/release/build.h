@@ -25,8 +25,7 @@ struct BuildOptions {
   std::string out_folder;
   int level = 9;
   bool run_commands = true;
-  bool accept_gaps = false;  // of what its files need
-  bool only_check = false;   // no archive, whatever is found
+  bool only_check = false;  // no archive, whatever is found
   Scanner scan;
   std::function<void(const std::string& variant, const std::string& what)> progress = {};
   JobWatch watch = {};
@@ -37,10 +36,10 @@ struct BuiltVariant {
   // Why its folder is not whole: what it needs is not there, or what is there may not be. With any,
   // it is not published.
   std::vector<std::string> gaps;
+  std::vector<std::string> waived = {};  // gaps that the recipe accepts, with its reasons
 };
-// All that keeps it from being published: declared_beside_scanned(), and its gaps if these are not
-// accepted.
-std::vector<std::string> problems_of(const BuiltVariant& built, bool accept_gaps = false);
+// All that keeps it from being published: declared_beside_scanned(), and its gaps.
+std::vector<std::string> problems_of(const BuiltVariant& built);
 // Writes <variant>.variant.json into the folder and, if nothing keeps it from being published,
 // <name>-<version>-<variant>.tar.zst, which takes long.
 Result<BuiltVariant> build_variant(Host& host, const Recipe& recipe, const VariantRecipe& variant,

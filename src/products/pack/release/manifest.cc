@@ -272,6 +272,8 @@ std::optional<std::string> wrong_with_path(std::string_view path) {
       return "a path in a package has no empty, '.' or '..' part";
     if (begin == 0 && part == ".gpuready") return "the folder .gpuready is gpuready's own";
     if (end == path.size()) return std::nullopt;
+    if (part.find_first_of(":;") != part.npos)
+      return "a folder's name has no ':' or ';', at which loaders split their search path";
     begin = end + 1;
   }
 }

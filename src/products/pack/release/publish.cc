@@ -21,7 +21,7 @@ constexpr std::int64_t kDay = 86'400;
 // What keeps a variant from being published; empty: nothing.
 std::vector<std::string> wrong_with(const BuiltVariant& built, const PublishOptions& options) {
   const Variant& variant = built.variant;
-  auto wrong = problems_of(built, options.accept_gaps);
+  auto wrong = problems_of(built);
   for (const auto& part : variant.archive) {
     const auto path = options.built_folder + "/" + part.name;
     const auto file = MappedFile::open(path);
@@ -121,6 +121,19 @@ std::string notes(const Manifest& manifest, const std::vector<std::string>& gaps
   return text;
 }
 
+// Waivers that accept nothing of any variant: what they were for is gone, or they name it wrongly.
+std::vector<std::string> unused_waivers(const Recipe& recipe, const Published& published) {
+  std::vector<std::string> wrong;
+  for (const auto& waiver : recipe.waivers)
+    if (std::ranges::none_of(published.gaps, [&](const std::string& gap) {
+          return gap.ends_with(fmt::format("({})", waiver.text()));
+        }))
+      wrong.push_back(fmt::format("waiver of {}: nothing needs it: remove it", waiver.file));
+  return wrong;
+}
+
+}  // namespace
+
 Result<void> check_version(Host& host, const Recipe& recipe, const PublicKey& key,
                            const std::string& folder) {
   const auto path = fmt::format("{}/{}", folder, kManifestName);
@@ -143,8 +156,6 @@ Result<void> check_version(Host& host, const Recipe& recipe, const PublicKey& ke
                     recipe.version, old.version, folder));
   return {};
 }
-
-}  // namespace
 
 Result<Published> publish(Host& host, const Recipe& recipe, const SecretKey& key,
                           const PublishOptions& options) {
@@ -184,10 +195,11 @@ Result<Published> publish(Host& host, const Recipe& recipe, const SecretKey& key
                                   wanted.name, *other));
     std::ranges::move(problems, std::back_inserter(wrong));
     variant->probes = wanted.probes;
-    for (const auto& gap : built->gaps)
+    for (const auto& gap : built->waived)
       published.gaps.push_back(fmt::format("variant {}: {}", variant->name, gap));
     manifest.variants.push_back(std::move(*variant));
   }
+  if (wrong.empty()) wrong = unused_waivers(recipe, published);
   if (wrong.empty() && options.gate) wrong = options.gate(manifest);
   if (!wrong.empty())
     return fail(ErrorKind::bad_input, "nothing was published:\n  " + join(wrong, "\n  "));

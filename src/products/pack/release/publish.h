@@ -21,7 +21,6 @@ struct PublishOptions {
   std::uint64_t part_bytes = 2'000'000'000;  // GitHub's assets are below 2 GiB
   std::int64_t now_unix_seconds = 0;
   std::optional<KeyChain> chain = {};  // of keys, where the one that signs is not the first
-  bool accept_gaps = false;  // of what a variant's files need; the release notes list them
   // What else keeps a release from being published; empty: nothing does.
   std::function<std::vector<std::string>(const Manifest&)> gate = {};
   Storage* storage = &live_storage();
@@ -30,9 +29,13 @@ struct PublishOptions {
 struct Published {
   Manifest manifest;
   std::string notes_name;
-  std::vector<std::string> gaps;   // that were accepted
+  std::vector<std::string> gaps;   // that the recipe accepts
   std::vector<std::string> files;  // of the folder: all that is to be uploaded
 };
+
+// Whether a recipe may follow the release in a folder, by name and version.
+Result<void> check_version(Host& host, const Recipe& recipe, const PublicKey& key,
+                           const std::string& folder);
 
 // Copies the archives, cut where they are too large for one file, and writes the release notes, the
 // manifest and its signature, in this order. Refuses, with every reason: a variant that is not

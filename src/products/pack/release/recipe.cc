@@ -163,6 +163,13 @@ Model read_model(TomlReader& reader) {
   return model;
 }
 
+Waiver read_waiver(TomlReader& reader) {
+  Waiver waiver{reader.text("file").value_or(""), reader.text("reason").value_or("")};
+  if (waiver.file.empty()) reader.wrong("file", "is missing");
+  if (trim(waiver.reason).empty()) reader.wrong("reason", "is missing");
+  return waiver;
+}
+
 TestMachine read_machine(TomlReader& reader) {
   TestMachine machine;
   machine.name = reader.text("name").value_or("");
@@ -197,6 +204,15 @@ std::optional<Architecture> parse_architecture(std::string_view text) {
   if (!target) return std::nullopt;
   found.target = *target;
   return found;
+}
+
+Result<Waiver> parse_waiver(std::string_view text) {
+  const auto equals = std::min(text.find('='), text.size());
+  Waiver waiver{std::string(text.substr(0, equals)),
+                std::string(trim(text.substr(std::min(equals + 1, text.size()))))};
+  if (!waiver.file.empty() && !waiver.reason.empty()) return waiver;
+  return fail(ErrorKind::bad_input,
+              fmt::format("{}: write FILE=REASON, such as 'lib/libx.so=the machine has it'", text));
 }
 
 Result<Recipe> parse_recipe(std::string_view text, std::string_view name,
@@ -278,6 +294,7 @@ Result<Recipe> parse_recipe(std::string_view text, std::string_view name,
     if (!trusted) top.wrong("report_keys", "is wrong: " + trusted.error().message);
     recipe.report_keys.push_back(trusted.value_or(PublicKey{}));
   }
+  recipe.waivers = TRY(read_list<Waiver>(top, "waivers", name, read_waiver));
   recipe.machines = TRY(read_list<TestMachine>(top, "machines", name, read_machine));
   if (recipe.variants.empty()) top.wrong("variants", "are missing: name one, or a preset");
   TRY(read_probes(top, recipe, name));

@@ -35,6 +35,16 @@ struct VariantRecipe {
   std::vector<Probe> probes = {};  // kernels that the load test launches
 };
 
+// A file that is published although the check of the folder finds fault with it.
+struct Waiver {
+  std::string file;  // a pattern of paths
+  std::string reason;
+
+  std::string text() const { return "accepted: " + reason; }  // at the end of what is waived
+};
+// "lib/libx.so=the machine has it"
+Result<Waiver> parse_waiver(std::string_view text);
+
 struct Recipe {
   std::string name, version;
   unsigned expires_days = 365;
@@ -42,6 +52,7 @@ struct Recipe {
   std::vector<Model> models;
   // Libraries that a variant may need and does not bring, beside glibc's and the driver's.
   std::vector<std::string> system_libraries;
+  std::vector<Waiver> waivers = {};
   // What `publish --require-proof` wants load reports of, and whose signatures it believes.
   std::vector<TestMachine> machines;
   std::vector<PublicKey> report_keys;

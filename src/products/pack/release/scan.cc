@@ -57,7 +57,10 @@ CodeOfFile written(const FileCode& code) {
 }
 
 FileCode judged(const CodeOfFile& code) {
-  FileCode out{code.path, {}, code.cuda ? parse_version(*code.cuda) : std::nullopt};
+  FileCode out{code.path,
+               {},
+               code.cuda ? parse_version(*code.cuda) : std::nullopt,
+               cudnn_of_part(code.path)};
   for (const CodeOfModules& modules : code.modules) {
     auto& made = out.modules.emplace_back(Modules{{}, modules.count, !modules.bare});
     for (const auto& text : modules.targets)
@@ -69,6 +72,10 @@ FileCode judged(const CodeOfFile& code) {
 std::vector<FileCode> judged_files(const Variant& variant) {
   std::vector<FileCode> files;
   std::ranges::transform(variant.code, std::back_inserter(files), judged);
+  std::vector<std::string> names;
+  std::ranges::transform(variant.files, std::back_inserter(names), &PackedFile::path);
+  const auto& floor = variant.floors.cudnn;
+  set_cudnn(files, names, floor ? parse_version(*floor) : std::nullopt);
   return files;
 }
 
@@ -90,18 +97,10 @@ Result<Inspection> scan_entries(const std::vector<ArchiveEntry>& entries) {
   return found;
 }
 
-std::optional<Version> cudnn_of(const Variant& variant) {
-  if (variant.floors.cudnn) return parse_version(*variant.floors.cudnn);
-  for (const auto& file : variant.files)
-    if (const auto version = cudnn_of_path(file.path)) return version;
-  return std::nullopt;
-}
-
-std::vector<CodeOfFile> code_of(const Inspection& inspection) {
+std::vector<CodeOfFile> written(const Inspection& inspection) {
   std::vector<CodeOfFile> found;
-  for (const auto& report : inspection.files)
-    if (auto code = written(code_of(report)); !code.modules.empty())
-      found.push_back(std::move(code));
+  for (const auto& file : code_of(inspection))
+    if (!file.modules.empty()) found.push_back(written(file));
   return found;
 }
 

@@ -27,10 +27,7 @@ std::vector<FileCode> judged_files(const Variant& variant);
 
 // What the files of a variant are, as `pack inspect` sees a folder of them.
 Result<Inspection> scan_entries(const std::vector<ArchiveEntry>& entries);
-// The cuDNN that a variant brings: as its maker says, else as its files are called.
-std::optional<Version> cudnn_of(const Variant& variant);
-
 // The code that drivers can load, of each file that has some.
-std::vector<CodeOfFile> code_of(const Inspection& inspection);
+std::vector<CodeOfFile> written(const Inspection& inspection);
 
 }  // namespace gpuready::pack

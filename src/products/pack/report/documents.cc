@@ -4,10 +4,10 @@
 namespace gpuready {
 namespace {
 
-std::vector<AnswerOfGpu> answers_of(const pack::FileReport& file,
+std::vector<AnswerOfGpu> answers_of(const pack::FileCode& code,
                                     const std::vector<pack::TargetGpu>& gpus) {
   std::vector<AnswerOfGpu> answers;
-  for (const auto& gpu : gpus) answers.push_back({explain(code_of(file), gpu, {}), gpu.name()});
+  for (const auto& gpu : gpus) answers.push_back({explain(code, gpu, {}), gpu.name()});
   return answers;
 }
 
@@ -16,8 +16,12 @@ std::vector<AnswerOfGpu> answers_of(const pack::FileReport& file,
 std::vector<InspectedFile> inspected_files(const pack::Inspection& inspection) {
   std::vector<InspectedFile> files;
   const auto gpus = pack::interesting_gpus(inspection.files);
-  for (const auto& file : inspection.files)
-    files.push_back({&file, file.has_code() ? answers_of(file, gpus) : std::vector<AnswerOfGpu>()});
+  const auto codes = code_of(inspection);
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    const auto& file = inspection.files[i];
+    files.push_back(
+        {&file, file.has_code() ? answers_of(codes[i], gpus) : std::vector<AnswerOfGpu>()});
+  }
   return files;
 }
 

@@ -18,15 +18,16 @@ Explanation explain_all(const Inspection& inspection, std::vector<ExplainedGpu> 
                           .files = {},
                           .answers = {},
                           .problems = inspection.problems};
-  for (const FileReport& file : inspection.files) {
+  const auto codes = code_of(inspection);
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    const FileReport& file = inspection.files[i];
     for (const auto& problem : file.problems)
       explanation.problems.push_back(file.path + ": " + problem);
     if (!file.has_code()) continue;
     explanation.files.push_back(file.path);
     auto& answers = explanation.answers.emplace_back();
-    const FileCode code = code_of(file);
     for (const ExplainedGpu& gpu : explanation.gpus)
-      answers.push_back(pack::explain(code, gpu.gpu, driver));
+      answers.push_back(pack::explain(codes[i], gpu.gpu, driver));
   }
   return explanation;
 }

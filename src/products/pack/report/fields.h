@@ -415,7 +415,7 @@ FIELDS_OF(PublishReport) {
   FIELD(folder, "The folder of the release.", kAlways);
   visit.merged(&T::key);
   DERIVED(release_notes, it.published.notes_name, "Name of the release notes in it.", kAlways);
-  DERIVED(gaps, it.published.gaps, "Of `pack adopt --accept-gaps`: what is not whole.");
+  DERIVED(gaps, it.published.gaps, "What is not whole and a waiver accepts, with the reason.");
   FIELD(oci_layout, "The OCI image layout that the release was added to, too.");
   DERIVED(variants, parts_of<VariantSummary>(it.published.manifest.variants), "The variants.",
           kAlways);

@@ -77,16 +77,17 @@ Table code_table(const FileReport& file) {
 }
 
 // GPUs in their order, those beside each other of which the same is said in one row.
-Table runs_table(std::span<const FileReport> files) {
+Table runs_table(const Inspection& inspection) {
   struct Row {
     TargetGpu first, last;
     std::string runs, how;
   };
   std::vector<Row> rows;
-  for (const TargetGpu& gpu : interesting_gpus(files)) {
+  const auto codes = code_of(inspection);
+  for (const TargetGpu& gpu : interesting_gpus(inspection.files)) {
     std::uint64_t all = 0, part = 0, none = 0, cubin = 0, jit = 0, modules = 0;
-    for (const FileReport& file : files) {
-      const FileAnswer answer = explain(code_of(file), gpu, {});
+    for (const FileCode& code : codes) {
+      const FileAnswer answer = explain(code, gpu, {});
       all += answer.runs == Runs::all;
       part += answer.runs == Runs::part;
       none += answer.runs == Runs::none;
@@ -187,9 +188,7 @@ std::string render_terminal(const Inspection& inspection, const TerminalStyle& s
   write_problems(out, inspection);
   if (style.quiet) return out.take();
   out.blank();
-  std::vector<FileReport> with_code;
-  std::copy_if(inspection.files.begin(), inspection.files.end(), std::back_inserter(with_code),
-               [](const FileReport& file) { return file.has_code(); });
+  const auto with_code = std::ranges::count_if(inspection.files, &FileReport::has_code);
   if (inspection.files.size() > 1 && !details) {
     const std::string folder = common_folder(inspection.files);
     if (!folder.empty()) out.heading(folder);
@@ -198,20 +197,20 @@ std::string render_terminal(const Inspection& inspection, const TerminalStyle& s
   } else {
     for (const FileReport& file : inspection.files) write_file(out, file);
   }
-  if (!with_code.empty()) {
-    out.table(0, runs_table(with_code));
+  if (with_code > 0) {
+    out.table(0, runs_table(inspection));
     out.blank();
   }
   out.paragraph(
       0, {""},
       fmt::format("{} of {} read, {} with device code.", counted(inspection.files_read, "file"),
-                  format_bytes(inspection.bytes_read), with_code.size()));
+                  format_bytes(inspection.bytes_read), with_code));
   if (!inspection.hidden.empty())
     out.paragraph(0, {""},
                   fmt::format("Left out: {} of lower layers, which a later layer of the image "
                               "deletes or replaces.",
                               counted(inspection.hidden.size(), "file")));
-  if (!with_code.empty())
+  if (with_code > 0)
     out.paragraph(0, {""},
                   "A module is a container that holds one program in several builds. PTX needs a "
                   "driver that compiles it: `gpuready pack explain` says which.");

@@ -8,7 +8,6 @@
 #include <set>
 #include <tuple>
 
-#include "base/paths.h"
 #include "machine/nvidia/architectures.h"
 #include "pack/rules/releases.h"
 
@@ -52,7 +51,9 @@ Best best_of(const Modules& module, const TargetGpu& gpu, const Driver& driver) 
   for (const DeviceCode& code : module.codes) {
     auto answer = can_load(code, gpu, driver, module.in_container);
     const auto its = rank(answer, distance_of(code, gpu));
-    if (its > best_rank) continue;
+    // Of equals, the same in whatever order they are.
+    if (its > best_rank || (its == best_rank && best.taken && answer.because >= best.because))
+      continue;
     best_rank = its;
     best = {std::move(answer), &code};
   }
@@ -110,8 +111,8 @@ struct Work {
   const std::vector<Modules>& modules;
   TargetGpu gpu;
   const std::optional<Version>& built_with;
-  std::optional<Version> cudnn;  // whose part it is
-  bool of_cudnn = false;         // a part of one, of whatever version
+  const std::optional<Version>& cudnn;
+  bool of_cudnn = false;  // a part of one, of whatever version
 
   // Why nothing at all loads with this driver.
   std::string obstacle(const Driver& driver) const {
@@ -195,7 +196,38 @@ Change change_for(const Work& work, const Driver& driver) {
 }  // namespace
 
 FileCode code_of(const FileReport& file) {
-  return {file.path, modules_of(file), std::max(cuda_of_libraries(file), cuda_of_compiler(file))};
+  return {file.path, modules_of(file), std::max(cuda_of_libraries(file), cuda_of_compiler(file)),
+          cudnn_of_part(file.path)};
+}
+
+std::vector<FileCode> code_of(const Inspection& inspection) {
+  std::vector<FileCode> files;
+  for (const FileReport& file : inspection.files) files.push_back(code_of(file));
+  set_cudnn(files, inspection.names);
+  return files;
+}
+
+void set_cudnn(std::vector<FileCode>& files, std::span<const std::string> names,
+               const std::optional<Version>& declared) {
+  std::vector<std::pair<std::string_view, Version>> told;
+  for (const std::string& name : names)
+    if (auto version = cudnn_of_path(name)) told.emplace_back(name, *std::move(version));
+  if (told.empty() && !declared) return;
+  const auto common = [](std::string_view a, std::string_view b) {
+    return std::ranges::mismatch(a, b).in1 - a.begin();
+  };
+  const bool any_part = std::ranges::any_of(files, [](const FileCode& file) {
+    return is_part_of_cudnn(file.path) && !file.modules.empty();
+  });
+  for (FileCode& file : files) {
+    if (any_part && !is_part_of_cudnn(file.path)) continue;
+    if (declared)
+      file.cudnn = declared;
+    else if (!file.cudnn)
+      file.cudnn = std::ranges::max_element(told, {}, [&](const auto& each) {
+                     return common(each.first, file.path);
+                   })->second;
+  }
 }
 
 std::string FileAnswer::why_none() const {
@@ -205,8 +237,7 @@ std::string FileAnswer::why_none() const {
 
 FileAnswer explain(const FileCode& file, const TargetGpu& gpu, const Driver& driver) {
   FileAnswer answer;
-  const Work work{file.modules, gpu, file.cuda, cudnn_of_path(file.path),
-                  base_name(file.path).starts_with("libcudnn")};
+  const Work work{file.modules, gpu, file.cuda, file.cudnn, is_part_of_cudnn(file.path)};
   std::map<std::pair<Obstacle, std::string>, std::uint64_t> reasons;
   for (const Modules& module : work.modules) {
     answer.modules += module.count;

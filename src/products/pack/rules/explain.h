@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/named.h"
-#include "pack/code/file_report.h"
+#include "pack/code/inspect.h"
 #include "pack/rules/can_load.h"
 
 namespace gpuready::pack {
@@ -27,6 +27,7 @@ struct Change {
   std::string build;   // what to build for: "sm_86", "gfx942"
   std::string text;    // one clause that says both
   bool empty() const { return text.empty(); }
+  bool operator==(const Change&) const = default;
 };
 
 // Containers that hold the same builds of one module each. Where a file has no containers, its
@@ -41,9 +42,17 @@ struct FileCode {
   std::string path;
   // A container without any code that could be loaded is not among them.
   std::vector<Modules> modules;
-  std::optional<Version> cuda;  // that it was built with or needs, which sets the least driver
+  std::optional<Version> cuda;   // that it was built with or needs, which sets the least driver
+  std::optional<Version> cudnn;  // that it belongs to, which sets the least GPU
 };
 FileCode code_of(const FileReport& file);
+// Of each of its files, in their order.
+std::vector<FileCode> code_of(const Inspection& inspection);
+// Gives the parts of cuDNN the version that is declared, else what the names of their package tell:
+// of several, that with the longest common path. Where none of the files is a part, all depend on
+// it.
+void set_cudnn(std::vector<FileCode>& files, std::span<const std::string> names,
+               const std::optional<Version>& declared = {});
 
 struct FileAnswer {
   Runs runs = Runs::no_code;
@@ -55,11 +64,13 @@ struct FileAnswer {
     Obstacle obstacle;
     std::string because;
     std::uint64_t modules;
+    bool operator==(const Reason&) const = default;
   };
   std::vector<Reason>
       reasons;         // of modules that do not load, the most frequent first, three at most
   std::string driver;  // why no code at all loads with this driver
   Change change;       // where not all modules load
+  bool operator==(const FileAnswer&) const = default;
   // Where no module loads, why: of the driver, else of most modules.
   std::string why_none() const;
 };

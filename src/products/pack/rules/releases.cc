@@ -95,19 +95,31 @@ std::string_view last_cudnn_of(const CudaTarget& gpu) {
   return {};
 }
 
+bool is_part_of_cudnn(std::string_view path) {
+  return path.substr(path.find_last_of("/!") + 1).starts_with("libcudnn");
+}
+
 std::optional<Version> cudnn_of_path(std::string_view path) {
-  const auto at = path.find("cudnn");
-  if (at == path.npos) return std::nullopt;
-  const auto digits_after = [&](std::string_view mark, std::size_t from) -> std::optional<Version> {
-    const auto found = path.find(mark, from);
-    if (found == path.npos) return std::nullopt;
-    const auto begin = found + mark.size();
-    const auto end = std::min(path.find_first_not_of("0123456789.", begin), path.size());
-    auto version = parse_version(path.substr(begin, end - begin));
-    return version && version->parts.size() >= 2 ? version : std::nullopt;
+  constexpr int kOldest = 5;  // what is called cuDNN's and is older is a program for it
+  const auto version_at = [&](std::string_view text) -> std::optional<Version> {
+    text = text.substr(0, std::min(text.find_first_not_of("0123456789."), text.size()));
+    while (text.ends_with('.')) text.remove_suffix(1);
+    auto version = parse_version(text);
+    return version && version->parts.size() >= 2 && version->major() >= kOldest ? version
+                                                                                : std::nullopt;
   };
-  if (auto version = digits_after(".so.", path.rfind("cudnn"))) return version;
-  return digits_after("-", at);
+  if (const auto at = path.rfind(".so."); at != path.npos && is_part_of_cudnn(path))
+    if (auto version = version_at(path.substr(at + 4))) return version;
+  for (const auto folder : split(path, "/!"))
+    if (const auto name = folder.find("cudnn"); name != folder.npos)
+      for (auto at = folder.find_first_of("-_", name); at != folder.npos;
+           at = folder.find_first_of("-_", at + 1))
+        if (auto version = version_at(folder.substr(at + 1))) return version;
+  return std::nullopt;
+}
+
+std::optional<Version> cudnn_of_part(std::string_view path) {
+  return is_part_of_cudnn(path) ? cudnn_of_path(path) : std::nullopt;
 }
 
 std::string cudnn_obstacle(const Version& cudnn, const CudaTarget& gpu) {

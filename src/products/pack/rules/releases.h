@@ -36,8 +36,10 @@ std::optional<CudaTarget> least_of_cudnn(const Version& cudnn);
 // The last cuDNN that runs on a GPU which newer ones no longer run on: "9.10"; else empty.
 std::string_view last_cudnn_of(const CudaTarget& gpu);
 // The cuDNN version that a path tells: "libcudnn.so.9.15.0",
-// "nvidia_cudnn_cu12-9.15.1.9-py3.whl!...".
+// "nvidia_cudnn_cu12-9.15.1.9.dist-info/METADATA", "cudnn-linux-x86_64-9.15.1.9_cuda12.tar.xz!...".
 std::optional<Version> cudnn_of_path(std::string_view path);
+bool is_part_of_cudnn(std::string_view path);
+std::optional<Version> cudnn_of_part(std::string_view path);  // the same, of its parts only
 // Why code of this cuDNN does not run on a GPU; empty: it does.
 std::string cudnn_obstacle(const Version& cudnn, const CudaTarget& gpu);
 

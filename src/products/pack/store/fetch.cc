@@ -3,100 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <deque>
 #include <mutex>
 #include <set>
 #include <thread>
 
-#include "host/atomic_file.h"
-#include "pack/release/archive.h"
+#include "base/clock.h"
+#include "pack/store/pieces.h"
 
 namespace gpuready::pack {
 namespace {
 
-// Writes a large file in a thread of its own while the caller unpacks and hashes, so that both
-// cores of a small machine work on the one file that a switch replaces.
-class AsyncWriter {
- public:
-  explicit AsyncWriter(AtomicFile file) : file_(std::move(file)), thread_([this] { work(); }) {}
-  AsyncWriter(const AsyncWriter&) = delete;
-  AsyncWriter& operator=(const AsyncWriter&) = delete;
-  ~AsyncWriter() { stop(); }
-
-  // Waits while much is not written yet. An error may be that of bytes given before.
-  Result<void> write(std::string_view bytes);
-  Result<void> commit();  // once, at the end
-
- private:
-  void work();
-  void stop();
-  Result<void> hand_over();
-
-  AtomicFile file_;
-  std::string block_;  // that is being filled
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::string> waiting_;
-  std::optional<Error> error_;
-  bool ended_ = false;
-  std::thread thread_;  // the last member: it uses the others
-};
-
-constexpr std::size_t kBlockBytes = 1u << 20, kMostBlocks = 8;
-
-Result<void> AsyncWriter::write(std::string_view bytes) {
-  block_ += bytes;
-  return block_.size() < kBlockBytes ? Result<void>() : hand_over();
-}
-
-Result<void> AsyncWriter::hand_over() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return waiting_.size() < kMostBlocks || error_; });
-  if (error_) return std::unexpected(*error_);
-  waiting_.push_back(std::move(block_));
-  block_ = {};
-  block_.reserve(kBlockBytes + kBlockBytes / 4);
-  changed_.notify_all();
-  return {};
-}
-
-Result<void> AsyncWriter::commit() {
-  TRY(hand_over());
-  stop();
-  if (error_) return std::unexpected(*error_);
-  return file_.commit();
-}
-
-void AsyncWriter::stop() {
-  {
-    const std::lock_guard lock(mutex_);
-    ended_ = true;
-  }
-  changed_.notify_all();
-  if (thread_.joinable()) thread_.join();
-}
-
-void AsyncWriter::work() {
-  for (;;) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return !waiting_.empty() || ended_; });
-    if (waiting_.empty()) return;
-    const std::string block = std::move(waiting_.front());
-    waiting_.pop_front();
-    lock.unlock();
-    changed_.notify_all();
-    const auto written = file_.write(block);
-    if (written) continue;
-    lock.lock();
-    error_ = written.error();
-    changed_.notify_all();
-    return;
-  }
-}
-
 // Small files that lie side by side are one request.
 constexpr std::uint64_t kRunBytes = 8u << 20;
+// Larger frames of a server are fetched in pieces, each of which is kept.
+constexpr std::uint64_t kPiecedBytes = 4u << 20;
 // From here on a second thread, which writes, is worth its start.
 constexpr std::uint64_t kLargeBytes = 16u << 20;
 
@@ -222,14 +143,21 @@ class RunWriter {
   std::optional<Error> damage_ = {};
 };
 
+// What one thread fetches at a time.
+struct FetchJob {
+  Run run;                      // files that lie side by side, or
+  PiecedFile* large = nullptr;  // a piece of this one
+  std::size_t piece = 0;
+};
+
 class Fetcher {
  public:
   Fetcher(Origin& origin, const Variant& variant, Store& store, const FetchOptions& options)
       : origin_(origin), variant_(variant), store_(store), options_(options) {}
 
   // What arrived damaged is fetched again: a proxy or a cable may have done it.
-  Result<void> fetch(Run run, bool from_start) {
-    for (unsigned attempt = 1;; ++attempt) {
+  Result<void> fetch(Run run, bool from_start, unsigned attempt = 1) {
+    for (;; ++attempt) {
       const auto begin = from_start ? 0 : run.front()->offset_bytes;
       RunWriter writer(run, begin, store_);
       TRY(fetch_once(writer, {begin, end_of(*run.back()) - begin}));
@@ -243,12 +171,7 @@ class Fetcher {
 
   Result<void> fetch_once(RunWriter& writer, ByteRange range) {
     const auto done =
-        read_archive(origin_, variant_.archive, range, [&](std::string_view bytes) -> Result<void> {
-          if (stop_ || (options_.cancel != nullptr && *options_.cancel))
-            return fail(ErrorKind::cancelled, "interrupted");
-          count(bytes.size());
-          return writer.take(bytes);
-        });
+        read(range, [&](std::string_view bytes) -> Result<void> { return writer.take(bytes); });
     {
       const std::lock_guard lock(mutex_);
       outcome.written_bytes += writer.written_bytes();
@@ -257,13 +180,19 @@ class Fetcher {
     return writer.finish();
   }
 
-  // All runs, several at once. The first error that is not our own cancelling.
-  Result<void> fetch_all(const std::vector<Run>& runs) {
+  Result<void> fetch(PiecedFile& file, std::size_t piece) {
+    TRY(file.take(piece, [&](ByteRange range, const ByteSink& sink) { return read(range, sink); }));
+    return file.unpack();
+  }
+
+  // All jobs, several at once. The first error that is not our own cancelling.
+  Result<void> fetch_all(const std::vector<FetchJob>& jobs) {
     std::atomic<std::size_t> next = 0;
     Result<void> first;
     const auto work = [&] {
-      for (std::size_t at = next++; at < runs.size() && !stop_; at = next++) {
-        auto done = fetch(runs[at], false);
+      for (std::size_t at = next++; at < jobs.size() && !stop_; at = next++) {
+        const FetchJob& job = jobs[at];
+        auto done = job.large ? fetch(*job.large, job.piece) : fetch(job.run, false);
         if (done) continue;
         const std::lock_guard lock(mutex_);
         if (!stop_) first = std::move(done);
@@ -272,7 +201,7 @@ class Fetcher {
     };
     const auto wanted = options_.at_once > 0 ? options_.at_once : origin_.parallel();
     std::vector<std::thread> threads;
-    for (std::size_t i = 1; i < std::min<std::size_t>(wanted, runs.size()); ++i)
+    for (std::size_t i = 1; i < std::min<std::size_t>(wanted, jobs.size()); ++i)
       threads.emplace_back(work);
     work();
     for (auto& thread : threads) thread.join();
@@ -283,6 +212,20 @@ class Fetcher {
   FetchOutcome outcome;
 
  private:
+  Result<void> read(ByteRange range, const ByteSink& sink) {
+    return read_archive(origin_, variant_.archive, range,
+                        [&](std::string_view bytes) -> Result<void> {
+                          if (stop_ || (options_.cancel != nullptr && *options_.cancel))
+                            return fail(ErrorKind::cancelled, "interrupted");
+                          if (Clock::now() >= until_)
+                            return fail(ErrorKind::timed_out,
+                                        fmt::format("the download did not end in {} s; what came "
+                                                    "is kept for the next installation",
+                                                    options_.limit.count()));
+                          count(bytes.size());
+                          return sink(bytes);
+                        });
+  }
   void count(std::uint64_t bytes) {
     const std::lock_guard lock(mutex_);
     outcome.fetched_bytes += bytes;
@@ -293,6 +236,7 @@ class Fetcher {
   const Variant& variant_;
   Store& store_;
   const FetchOptions& options_;
+  const Clock::time_point until_ = deadline_in(options_.limit);
   std::mutex mutex_;
   std::atomic<bool> stop_ = false;
 };
@@ -309,7 +253,27 @@ Result<FetchOutcome> fetch_files(Origin& origin, const Variant& variant,
   Fetcher fetcher(origin, variant, store, options);
   fetcher.outcome.files = missing.size();
   if (missing.empty()) return fetcher.outcome;
-  auto fetched = fetcher.fetch_all(runs_of(missing));
+  Run small = missing, large;
+  if (!origin.is_local()) {
+    const auto [first, last] = std::ranges::stable_partition(
+        small, [](const auto* file) { return file->frame_bytes <= kPiecedBytes; });
+    large.assign(first, last);
+    small.erase(first, last);
+  }
+  std::ranges::stable_sort(large, std::greater(), &PackedFile::frame_bytes);
+  std::deque<PiecedFile> pieced;
+  std::vector<FetchJob> jobs;
+  for (const auto* file : large) {
+    pieced.emplace_back(*file, store);
+    for (std::size_t piece = 0; piece < pieced.back().count(); ++piece)
+      jobs.push_back({{}, &pieced.back(), piece});
+  }
+  for (auto& run : runs_of(small)) jobs.push_back({std::move(run)});
+  auto fetched = fetcher.fetch_all(jobs);
+  for (PiecedFile& file : pieced) {
+    if (file.is_done() && !file.damage()) fetcher.outcome.written_bytes += file.file().size_bytes;
+    if (fetched && file.damage()) fetched = fetcher.fetch({&file.file()}, false, 2);
+  }
   if (!fetched && !origin.has_ranges()) {
     // The server knows no ranges: all from the beginning to the last file that is missing, once.
     std::erase_if(missing, [&](const auto* file) { return store.has(*file); });

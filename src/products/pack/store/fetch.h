@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <vector>
 
@@ -10,11 +11,15 @@
 
 namespace gpuready::pack {
 
+// A day's work at 40 kB/s is a gigabyte and a half; who needs longer installs again, and goes on.
+inline constexpr std::chrono::hours kUsualFetchLimit{12};
+
 struct FetchOptions {
   unsigned at_once = 0;  // 0: as many as the origin likes
   // Called from any thread, never from two at once: bytes of the archive so far.
   std::function<void(std::uint64_t bytes)> progress = {};
   const std::atomic<bool>* cancel = nullptr;
+  std::chrono::seconds limit = kUsualFetchLimit;  // for all of it
 };
 
 struct FetchOutcome {
@@ -23,9 +28,9 @@ struct FetchOutcome {
 };
 
 // Each file is hashed while it is written, and is an object only once it is whole. What was fetched
-// before an error stays: the next call goes on from there. An error is `bad_input` where the origin
-// gave all that was asked for, several times, and it is not what the manifest says; all others say
-// that something was not fetched or written.
+// before an error or a kill stays, of large files each piece: the next call goes on from there. An
+// error is `bad_input` where the origin gave all that was asked for, several times, and it is not
+// what the manifest says; all others say that something was not fetched or written.
 Result<FetchOutcome> fetch_files(Origin& origin, const Variant& variant,
                                  std::vector<const PackedFile*> missing, Store& store,
                                  const FetchOptions& options = {});

@@ -16,7 +16,6 @@
 #include "host/folders.h"
 #include "pack/release/key_chain.h"
 #include "pack/release/recipe.h"
-#include "pack/store/fetch.h"
 #include "pack/store/installed.h"
 
 namespace gpuready::pack {
@@ -84,6 +83,10 @@ Result<void> write_info(Host& host, const Places& places, const std::string& tex
   return write_file_atomically(places.info, text, kStoreFile, storage);
 }
 
+bool may_not_write(const Error& error) {
+  return error.code == EROFS || error.code == EACCES || error.code == EPERM;
+}
+
 // All versions but the current one and the one before it go, and the objects that neither needs.
 Result<Collected> keep_two(Store& store) {
   std::set<std::uint64_t> kept;
@@ -133,7 +136,17 @@ class Installer {
       return fail(ErrorKind::bad_input,
                   fmt::format("the release has no variant {}", target_.variant));
     std::unique_ptr<Storage::Lock> lock;
-    if (!options_.dry_run) lock = TRY(store_.open(options_.wait));
+    if (!options_.dry_run) {
+      auto opened = store_.open(options_.wait);
+      if (!opened && may_not_write(opened.error()) && check_version() &&
+          is_current().value_or(false)) {
+        (void)find_missing(true);
+        outcome_.notes.push_back(opened.error().message);
+        outcome_.end = InstallEnd::unchanged;
+        return {};
+      }
+      lock = TRY(std::move(opened));
+    }
     outcome_.end = InstallEnd::refused;
     TRY(check_version());
     outcome_.end = InstallEnd::failed;
@@ -183,6 +196,7 @@ class Installer {
       missing.push_back(&file);
       if (!counted.insert(store_.object_path(file)).second) continue;
       outcome_.to_fetch_bytes += file.frame_bytes;
+      largest_frame_bytes_ = std::max(largest_frame_bytes_, file.frame_bytes);
       to_write_bytes_ += file.size_bytes;
     }
     return missing;
@@ -212,18 +226,20 @@ class Installer {
     while (!host_.exists(folder) && folder.rfind('/') != 0 && folder.rfind('/') != folder.npos)
       folder.resize(folder.rfind('/'));
     const auto space = options_.storage->space(host_.exists(folder) ? folder : "/");
-    if (!space || space->available_bytes >= to_write_bytes_ + kSpareBytes || to_write_bytes_ == 0)
-      return {};
+    // Pieces of a large file stay until it is unpacked, while the next one begins.
+    const auto needed = to_write_bytes_ + (origin_.is_local() ? 0 : 2 * largest_frame_bytes_);
+    if (!space || space->available_bytes >= needed + kSpareBytes || needed == 0) return {};
     return fail(
         ErrorKind::io,
         fmt::format(
             "{}: {} are free, and {} are written: make room, or name another folder with --to",
-            store_.root(), format_bytes(space->available_bytes), format_bytes(to_write_bytes_)),
+            store_.root(), format_bytes(space->available_bytes), format_bytes(needed)),
         ENOSPC);
   }
 
   Result<void> fetch(const std::vector<const PackedFile*>& missing) {
-    FetchOptions options{.at_once = options_.at_once, .cancel = options_.cancel};
+    FetchOptions options{
+        .at_once = options_.at_once, .cancel = options_.cancel, .limit = options_.fetch_limit};
     if (options_.progress)
       options.progress = [this](std::uint64_t bytes) {
         options_.progress("fetching", std::min(bytes, outcome_.to_fetch_bytes),
@@ -268,6 +284,13 @@ class Installer {
     outcome_.installed = std::move(installed);
     outcome_.end = InstallEnd::installed;
     tell_programs(write_info(host_, options_.places, info, *options_.storage));
+    if (const auto foreign = store_.foreign(); !foreign.empty())
+      outcome_.notes.push_back(fmt::format(
+          "{} also holds {}{}, which gpuready did not install. Programs use {}: remove the others "
+          "if an earlier installer left them.",
+          store_.root(), foreign.front(),
+          foreign.size() > 1 ? fmt::format(" and {} more", foreign.size() - 1) : "",
+          store_.current_path()));
     if (const auto kept = keep_two(store_); !kept)
       outcome_.notes.push_back("Versions before the previous one are still there: " +
                                kept.error().message);
@@ -348,7 +371,7 @@ class Installer {
   StoreState state_;
   std::optional<Variant> variant_ = {};  // that is installed, or the set of them
   std::optional<std::uint64_t> previous_;
-  std::uint64_t to_write_bytes_ = 0;
+  std::uint64_t to_write_bytes_ = 0, largest_frame_bytes_ = 0;
   InstallOutcome outcome_;
 };
 

@@ -10,6 +10,7 @@
 
 #include "base/named.h"
 #include "pack/release/minisign.h"
+#include "pack/store/fetch.h"
 #include "pack/store/load_proof.h"
 #include "pack/store/model_proof.h"
 #include "pack/store/origin.h"
@@ -72,6 +73,7 @@ struct InstallOptions {
   bool dry_run = false;
   bool always_test = false;  // also what is installed already
   unsigned at_once = 0;
+  std::chrono::seconds fetch_limit = kUsualFetchLimit;
   std::function<void(std::string_view step, std::uint64_t done, std::uint64_t total)> progress = {};
   const std::atomic<bool>* cancel = nullptr;
   LockWait wait = {};

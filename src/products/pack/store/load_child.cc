@@ -276,7 +276,7 @@ void tell_end(const Result<void>& done) {
 }  // namespace
 
 int run_load_child(std::span<const std::string> args) {
-  return run_in_sandbox(args, [](const SandboxChild& child) {
+  return run_in_sandbox(args, SandboxNetwork::offline, [](const SandboxChild& child) {
     tell_end(child.ready
                  ? std::unexpected(replace_program("/proc/self/exe", {kLoadHere, child.folder}))
                  : child.ready);

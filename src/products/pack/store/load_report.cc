@@ -28,13 +28,14 @@ std::vector<LoadedCode> loaded_code(const TriedLoad& tried, const Manifest& mani
                                     const TargetGpu& gpu, const Driver& driver) {
   std::vector<LoadedCode> loaded;
   const auto variant = manifest.find(tried.plan.variant);
+  const auto files = variant ? judged_files(*variant) : std::vector<FileCode>();
   const auto count = std::min<std::uint64_t>(tried.result.modules, tried.plan.code.size());
-  for (std::uint64_t i = 0; variant && i < count; ++i) {
+  for (std::uint64_t i = 0; i < count; ++i) {
     const auto path = within_package(tried.plan, tried.plan.code[i].path);
     if (loaded.empty() || loaded.back().path != path) {
-      const auto code = std::ranges::find(variant->code, path, &CodeOfFile::path);
-      if (code == variant->code.end()) continue;
-      const auto answer = explain(judged(*code), gpu, driver);
+      const auto code = std::ranges::find(files, path, &FileCode::path);
+      if (code == files.end()) continue;
+      const auto answer = explain(*code, gpu, driver);
       LoadedCode now{path, 0, answer.by_cubin, answer.by_jit};
       loaded.push_back(std::move(now));
     }

@@ -52,7 +52,7 @@ std::optional<std::string> run_model_test(const ModelPlan& plan, const std::atom
 }
 
 int run_model_child(std::span<const std::string> args) {
-  return run_in_sandbox(args, [](const SandboxChild& child) {
+  return run_in_sandbox(args, SandboxNetwork::open, [](const SandboxChild& child) {
     close(kChannelDescriptor);
     const auto& given = child.args;
     const auto memory = given.size() < 2 ? std::nullopt : parse_uint(given[0]);

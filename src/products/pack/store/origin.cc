@@ -37,6 +37,7 @@ class FolderOrigin final : public Origin {
                               bytes.size(), size_bytes));
     return hand_out(bytes.substr(range.offset, range.length), sink);
   }
+  bool is_local() const override { return true; }
   unsigned parallel() const override { return 8; }
 
  private:

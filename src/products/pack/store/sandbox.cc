@@ -1,6 +1,7 @@
 #include "pack/store/sandbox.h"
 
 #include <fmt/format.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -80,7 +81,7 @@ Job sandbox_job(const std::string& command, const PackageFolder& package,
   return job;
 }
 
-int run_in_sandbox(std::span<const std::string> args,
+int run_in_sandbox(std::span<const std::string> args, SandboxNetwork network,
                    const std::function<int(const SandboxChild&)>& body) {
   if (args.size() < 2) return 2;
   const bool root = geteuid() == 0;
@@ -89,6 +90,7 @@ int run_in_sandbox(std::span<const std::string> args,
       [&] {
         SandboxChild child{{}, ".", args.subspan(2)};
         if (chdir(args[0].c_str()) != 0) child.ready = fail_errno(args[0], errno);
+        if (root && network == SandboxNetwork::offline) (void)unshare(CLONE_NEWNET);
         if (child.ready) child.ready = drop_privileges();
         if (child.ready) {
           if (root) move_into(home);

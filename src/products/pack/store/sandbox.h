@@ -28,14 +28,16 @@ Job sandbox_job(const std::string& command, const PackageFolder& package,
 // The child's side. `body` is called with the package's folder as the current one, and with how
 // that folder is called there: "." where this user cannot get to it from outside, because it lies
 // in root's home. Programs that `body` becomes find the package's libraries; this process, which
-// was root's, does not. `ready` is an error where rights could not be dropped. Gives the exit code
+// was root's, does not. `ready` is an error where rights could not be dropped. As root, a child
+// that is `offline` has no network, unless a container forbids to take it away. Gives the exit code
 // of `body` back.
 struct SandboxChild {
   Result<void> ready;
   std::string folder;
   std::span<const std::string> args;
 };
-int run_in_sandbox(std::span<const std::string> args,
+enum class SandboxNetwork { open, offline };
+int run_in_sandbox(std::span<const std::string> args, SandboxNetwork network,
                    const std::function<int(const SandboxChild&)>& body);
 
 }  // namespace gpuready::pack

@@ -76,18 +76,11 @@ ConsideredVariant consider(const Variant& variant, const SelectMachine& machine)
     out.problems.push_back("it holds no device code");
     return out;
   }
-  const auto cudnn = cudnn_of(variant);
   const auto files = judged_files(variant);
   for (std::size_t i = 0; i < machine.gpus.size(); ++i) {
     const auto& gpu = machine.gpus[i];
     if (const auto obstacle = driver_obstacle(gpu.target, machine.driver); !obstacle.empty()) {
       out.problems.push_back(fmt::format("{}: {}", gpu.text(), obstacle));
-      continue;
-    }
-    const auto too_old =
-        cudnn && gpu.target.cuda ? cudnn_obstacle(*cudnn, *gpu.target.cuda) : std::string();
-    if (!too_old.empty()) {
-      out.problems.push_back(fmt::format("{}: {}", gpu.text(), too_old));
       continue;
     }
     // Each file with device code must load, at least in part: a library that does not breaks the

@@ -21,6 +21,8 @@ namespace {
 
 constexpr std::string_view kOwn = ".gpuready";
 constexpr const char* kInfoName = "gpu-package-info.json";
+constexpr std::string_view kOwnNames[] = {"objects",    "partial", "generations", "current",
+                                          "state.json", "lock",    ".next",       kInfoName};
 constexpr std::chrono::milliseconds kLockPause{100};
 
 Result<void> unless_code(Result<void> result, int code) {
@@ -94,7 +96,7 @@ Result<void> Store::check_ours() const {
 // Whoever else may write there could choose what is removed, and what programs load.
 Result<void> Store::check_owner() const {
   TRY(host_.check_own(root_ + "/"));
-  for (const char* name : {"/objects", "/generations", "/state.json"})
+  for (const char* name : {"/objects", "/partial", "/generations", "/state.json"})
     if (const auto own = host_.check_own(root_ + name);
         !own && own.error().kind != ErrorKind::not_found)
       return own;
@@ -166,6 +168,11 @@ Result<std::optional<std::uint64_t>> Store::current() const {
     return std::unexpected(believed.error());
   const auto link = host_.read_link(current_path());
   if (!link && link.error().kind == ErrorKind::not_found) return std::nullopt;
+  if (!link && link.error().code == EINVAL)
+    return as_damage({ErrorKind::bad_input,
+                      fmt::format("{}: not a link that gpuready made, but a file or a folder: move "
+                                  "it away, and install again",
+                                  current_path())});
   if (!link) return std::unexpected(link.error());
   const auto number = after_prefix(*link, "generations/");
   const auto value = number ? parse_uint(*number) : std::nullopt;
@@ -221,6 +228,28 @@ bool Store::has(const PackedFile& file) const {
 Result<AtomicFile> Store::new_object(const PackedFile& file) {
   // No one writes to what several versions share.
   return AtomicFile::create(object_path(file), {.mode = file.executable ? 0555u : 0444u}, storage_);
+}
+
+std::string Store::piece_path(const PackedFile& file, std::size_t piece) const {
+  return fmt::format("{}/partial/{}-{}", root_, file.sha256.value_or(""), piece);
+}
+
+Result<Store::Piece> Store::continue_piece(const PackedFile& file, std::size_t piece,
+                                           std::uint64_t bytes) {
+  const auto path = piece_path(file, piece);
+  const auto kept = host_.read_own_file(path, bytes).value_or("");
+  if (kept.size() == bytes) return Piece{nullptr, bytes};
+  TRY(make_folders(root_ + "/partial", storage_, 0700));
+  TRY(unless_code(storage_.unlink(path), ENOENT));
+  auto rest = TRY(storage_.create(path, 0600));
+  TRY(rest->write(kept));
+  return Piece{std::move(rest), kept.size()};
+}
+
+Result<void> Store::remove_pieces(const PackedFile& file, std::size_t count) {
+  for (std::size_t piece = 0; piece < count; ++piece)
+    TRY(unless_code(storage_.unlink(piece_path(file, piece)), ENOENT));
+  return {};
 }
 
 Result<void> Store::place(const PackedFile& file, const std::string& folder) {
@@ -297,6 +326,7 @@ Result<StoreOutcome> Store::remove_unused_objects() {
         if (!file.link) kept.insert(object_path(file));
   }
   StoreOutcome outcome;
+  TRY(remove_tree(host_, storage_, root_ + "/partial"));
   for (const auto& name : TRY(host_.list_directory(root_ + "/objects"))) {
     const auto path = root_ + "/objects/" + name;
     if (kept.contains(path)) continue;
@@ -310,7 +340,7 @@ Result<StoreOutcome> Store::remove_unused_objects() {
 
 Result<void> Store::remove_versions() {
   TRY(unless_code(storage_.unlink(current_path()), ENOENT));
-  for (const char* name : {"/.next", "/objects", "/generations"})
+  for (const char* name : {"/.next", "/objects", "/partial", "/generations"})
     TRY(remove_tree(host_, storage_, root_ + name));
   return {};
 }
@@ -372,6 +402,15 @@ Result<std::vector<std::string>> Store::added(std::uint64_t number, const Varian
   std::vector<std::string> found;
   TRY(look_for_added(generation_path(number), "", names_of(variant), found));
   return found;
+}
+
+std::vector<std::string> Store::foreign() const {
+  auto names = host_.list_directory(root_).value_or(std::vector<std::string>());
+  std::erase_if(names, [](const std::string& name) {
+    return std::ranges::find(kOwnNames, name) != std::end(kOwnNames) ||
+           name.starts_with(".gpuready-");
+  });
+  return names;
 }
 
 Result<void> Store::forget_object(const PackedFile& file) {

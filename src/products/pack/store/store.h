@@ -1,6 +1,7 @@
 // What is installed of one package, in one folder:
 //
 //   objects/<sha256>[x]          each file once, by its content; x: executable
+//   partial/<sha256>-<number>    pieces of large files that are not fetched yet
 //   generations/<number>/...     one installed version: hard links to objects, symbolic links
 //   generations/<number>/.gpuready/{manifest.json,manifest.json.minisig,installed.json,
 //                                   gpu-package-info.json}
@@ -110,6 +111,16 @@ class Store {
   bool has(const PackedFile& file) const;  // by name and hash
   Result<AtomicFile> new_object(const PackedFile& file);
 
+  // A large file that is fetched in pieces, which stay until it is an object: a process that is
+  // killed leaves them to the next.
+  std::string piece_path(const PackedFile& file, std::size_t piece) const;
+  struct Piece {
+    std::unique_ptr<Storage::File> rest;  // what is missing is written there
+    std::uint64_t kept_bytes = 0;         // of an earlier process
+  };
+  Result<Piece> continue_piece(const PackedFile& file, std::size_t piece, std::uint64_t bytes);
+  Result<void> remove_pieces(const PackedFile& file, std::size_t count);
+
   // The variant's files, all of which are objects, in a new generation. Nothing leads to it yet.
   Result<std::uint64_t> stage(const Variant& variant);
   // Writes what belongs to it beside the files. From then on it counts as installed. `info`: what
@@ -138,6 +149,8 @@ class Store {
   // Names in a generation that the variant does not hold: whoever put them there chooses what
   // programs load. A folder of them is named once; a link in place of a folder counts, too.
   Result<std::vector<std::string>> added(std::uint64_t number, const Variant& variant) const;
+  // Names beside ours: what an installer of another kind left, or its owner put there.
+  std::vector<std::string> foreign() const;
   // So that no later version shares it, and the next installation fetches it.
   Result<void> forget_object(const PackedFile& file);
 

@@ -67,7 +67,6 @@ TEST(Adopt, TwoVariantsOfTheSameFilesAreAMistake) {
   EXPECT_NE(error_text(done).find("libs-b.tar.gz: it holds the same files as variant a"),
             std::string::npos)
       << error_text(done);
-  EXPECT_FALSE(std::filesystem::exists(options.work_folder));
 }
 
 // Compressing takes minutes, and a refusal throws it away.
@@ -108,11 +107,22 @@ TEST(Adopt, NothingIsCompressedWhereAVariantIsRefused) {
             std::string::npos)
       << error_text(done);
   EXPECT_EQ(std::ranges::count(steps, "compressing"), 0);
-  options.build.accept_gaps = true;
+  // What was unpacked is used again, and nothing of it stays once the release is published.
+  EXPECT_TRUE(std::filesystem::exists(options.work_folder + "/bad/files/data"));
+  recipe.variants.clear();
+  recipe.waivers = {{"lib[0-9].so", "no pattern of this kind"}, {"lib*.so", "tests"}};
   steps.clear();
   EXPECT_TRUE(adopt(*shop.host, recipe, {{"bad", shop.root + "/bad.tar.gz"}}, options,
-                    [](const std::string&) -> Result<void> { return {}; }));
+                    [&](const std::string& built) -> Result<void> {
+                      const auto variant = read_variant(*shop.host, built, "bad");
+                      EXPECT_EQ(variant->gaps, std::vector<std::string>());
+                      EXPECT_EQ(variant->waived.size(), 1u);
+                      EXPECT_TRUE(variant->waived.at(0).ends_with("(accepted: tests)"));
+                      return {};
+                    }));
   EXPECT_EQ(std::ranges::count(steps, "compressing"), 1);
+  EXPECT_EQ(std::ranges::count(steps, "unpacking"), 0);
+  EXPECT_FALSE(std::filesystem::exists(options.work_folder));
 }
 
 TEST(Adopt, FailingDiskLeavesNoHalfRelease) {

@@ -32,6 +32,7 @@ class Archive : public testing::Test {
     std::string noise;
     for (unsigned i = 0; i < 300'000; ++i) noise += static_cast<char>(i * i >> 7);
     return {file("lib/b.so", noise, true),
+            file(kLong, "long"),
             file("a.txt", "hello"),
             file("empty", ""),
             {"lib/b.so.1", "", "b.so", false}};
@@ -55,6 +56,7 @@ class Archive : public testing::Test {
     return finished ? content : error_of(finished);
   }
 
+  const std::string kLong = "z/" + std::string(150, 'n');
   std::string folder_ = std::string(GPUREADY_BINARY_DIR) + "/archiveXXXXXX";
   int next_ = 0;
 };
@@ -68,7 +70,7 @@ TEST_F(Archive, SameFilesGiveTheSameBytes) {
 TEST_F(Archive, EachFrameIsOneFile) {
   const auto written = write("a.tar.zst");
   const auto archive = read(folder_ + "/a.tar.zst");
-  ASSERT_EQ(written.files.size(), 4u);
+  ASSERT_EQ(written.files.size(), 5u);
   EXPECT_EQ(written.files[0].path, "a.txt");
   EXPECT_EQ(written.files[2].path, "lib/b.so");
   EXPECT_TRUE(written.files[2].executable);
@@ -94,6 +96,7 @@ TEST_F(Archive, TarReadsIt) {
   EXPECT_EQ(outcome->exit_code, 0) << outcome->err;
   EXPECT_NE(outcome->out.find("lib/b.so.1 -> b.so"), std::string::npos) << outcome->out;
   EXPECT_NE(outcome->out.find("-rwxr-xr-x"), std::string::npos) << outcome->out;
+  EXPECT_NE(outcome->out.find(kLong + "\n"), std::string::npos) << outcome->out;
 }
 
 TEST_F(Archive, PartsAreTheWholeCut) {

@@ -388,6 +388,42 @@ TEST(Install, WhatAnotherMadeStays) {
   EXPECT_EQ(shop.install("modern", shop.options()).end, InstallEnd::installed);
 }
 
+TEST(Install, AFolderInPlaceOfTheLinkIsNamed) {
+  Workshop shop;
+  ASSERT_TRUE(shop.publish("1.0", {{"modern", kModern}}));
+  std::filesystem::create_directories(shop.root + "/store/current");
+  const auto outcome = shop.install("modern", shop.options());
+  EXPECT_EQ(outcome.end, InstallEnd::failed);
+  EXPECT_TRUE(has(told(outcome), "/store/current: not a link that gpuready made")) << told(outcome);
+}
+
+TEST(Install, AReadOnlyStoreIsNoErrorWhereNothingChanges) {
+  Workshop shop;
+  ASSERT_TRUE(shop.publish("1.0", {{"modern", kModern}, {"cpu", {{"a", "b"}}}}));
+  ASSERT_EQ(shop.install("modern", shop.options()).end, InstallEnd::installed);
+  FailingStorage read_only(live_storage(), {1, StorageFault::Kind::from_then_on, EROFS});
+  auto how = shop.options();
+  how.storage = &read_only;
+  const auto again = shop.install("modern", how);
+  EXPECT_EQ(again.end, InstallEnd::unchanged) << told(again);
+  EXPECT_EQ(again.reused_files, 3u);  // but for the link
+  EXPECT_EQ(shop.install("cpu", how).end, InstallEnd::failed);
+}
+
+// The installers that gpuready replaces put libraries into the folder itself.
+TEST(Install, WhatAnotherInstallerLeftIsNamed) {
+  Workshop shop;
+  ASSERT_TRUE(shop.publish("1.0", {{"modern", kModern}}));
+  write_text(shop.root + "/store/libonnxruntime.so", "old");
+  write_text(shop.root + "/store/libcudnn.so.9", "old");
+  const auto outcome = shop.install("modern", shop.options());
+  ASSERT_EQ(outcome.end, InstallEnd::installed) << told(outcome);
+  ASSERT_EQ(outcome.notes.size(), 1u);
+  EXPECT_TRUE(has(outcome.notes[0], "also holds libcudnn.so.9 and 1 more")) << outcome.notes[0];
+  EXPECT_TRUE(uninstall(*shop.host, live_storage(), shop.options().places, true));
+  EXPECT_EQ(Store(*shop.host, live_storage(), shop.root + "/store").foreign().size(), 2u);
+}
+
 TEST(Install, GarbageIsWhatNoKeptVersionNeeds) {
   Workshop shop;
   for (const auto& [version, seed] : {std::pair("1.0", 1u), {"1.1", 2u}, {"1.2", 3u}}) {

@@ -40,7 +40,7 @@ TEST(PackManifest, ComesBackAsItWas) {
 
 TEST(PackManifest, NothingLeavesItsFolder) {
   for (const std::string path : {"../x", "/etc/x", "a/../../x", "a//x", "./x", "x/", "x\\y", "a\nb",
-                                 "", ".gpuready/current"})
+                                 "", ".gpuready/current", "lib:/x", "a;b/x"})
     EXPECT_NE(refusal([&](Manifest& m) {
                 m.variants[0].files[0].path = path;
                 m.variants[0].code.clear();

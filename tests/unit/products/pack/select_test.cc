@@ -89,7 +89,7 @@ TEST(Select, CudnnHasAFloorOfItsOwn) {
   const auto selection = select_variant(manifest, machine("6.1"));
   EXPECT_TRUE(selection.for_cpu);
   EXPECT_EQ(considered(selection, "legacy").problems.at(0),
-            "6.1: cuDNN 9.15.0 runs on GPUs of 7.5 and newer");
+            "6.1: lib/x.so: cuDNN 9.15.0 runs on GPUs of 7.5 and newer");
   manifest.variants[0].floors.cudnn = "9.10";  // as its maker says
   EXPECT_EQ(chosen(select_variant(manifest, machine("6.1"))), "legacy");
 }

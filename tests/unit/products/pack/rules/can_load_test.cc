@@ -78,7 +78,13 @@ TEST(CanLoad, CudnnHasAFloorOfItsOwn) {
   EXPECT_EQ(
       cudnn_of_path("nvidia_cudnn_cu12-9.15.1.9-py3-none-any.whl!nvidia/cudnn/lib/libcudnn.so.9"),
       parse_version("9.15.1.9"));
-  for (const char* path : {"lib/libcudnn.so.9", "lib/libcudnn.so", "lib/libcublas.so.12.9.1", "x"})
+  for (const char* path : {"nvidia_cudnn_cu13-9.15.1.9.dist-info/METADATA",
+                           "cudnn-linux-x86_64-9.15.1.9_cuda12-archive.tar.xz!x/libcudnn.so",
+                           "libcudnn9-cuda-12_9.15.1.9-1_amd64.deb"})
+    EXPECT_EQ(cudnn_of_path(path), parse_version("9.15.1.9")) << path;
+  for (const char* path :
+       {"lib/libcudnn.so.9", "lib/libcudnn.so", "lib/libcublas.so.12.9.1", "x",
+        "nvidia_cudnn_frontend-1.9.0.dist-info/METADATA", "nvidia/cudnn/lib/libx.so.12.9"})
     EXPECT_FALSE(cudnn_of_path(path)) << path;
 }
 

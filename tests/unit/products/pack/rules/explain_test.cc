@@ -198,5 +198,28 @@ TEST(Explain, CudnnHasAFloorOfItsOwn) {
   EXPECT_EQ(explain(code_of(file), *parse_target_gpu("7.5"), {}).runs, Runs::all);
 }
 
+// Parts of cuDNN 9 are named libcudnn_ops.so.9; what comes with them says which 9 it is.
+TEST(Explain, NamesOfThePackageTellCudnnsVersion) {
+  const auto code = fat_binary({cubin_entry(60), cubin_entry(75)});
+  const auto on_6_0 = [&](std::vector<std::string> paths, std::vector<std::string> names) {
+    Inspection found;
+    for (const auto& path : paths) found.files.push_back(inspect_bytes(path, code));
+    found.names = std::move(names);
+    std::string runs;
+    for (const auto& file : code_of(found))
+      runs += std::string(name_of(explain(file, *parse_target_gpu("6.0"), {}).runs)) + " ";
+    return runs;
+  };
+  const std::string parts = "nvidia/cudnn/lib/libcudnn_ops.so.9", wheel = "nvidia_cudnn_cu12-";
+  EXPECT_EQ(on_6_0({parts}, {wheel + "9.15.1.9.dist-info/METADATA"}), "none ");
+  EXPECT_EQ(on_6_0({parts}, {wheel + "9.10.2.21.dist-info/METADATA"}), "all ");
+  EXPECT_EQ(on_6_0({parts}, {"x"}), "all ") << "no name tells it";
+  EXPECT_EQ(on_6_0({"libmine.so", parts}, {wheel + "9.15.1.9.dist-info/METADATA"}), "all none ");
+  EXPECT_EQ(on_6_0({"libmine.so"}, {"libcudnn.so.9.15.1"}), "none ") << "its own code needs it";
+  EXPECT_EQ(on_6_0({"a/libcudnn_ops.so.9", "b/libcudnn_ops.so.9"},
+                   {"a/libcudnn.so.9.15.1", "b/libcudnn.so.9.1.0"}),
+            "none all ");
+}
+
 }  // namespace
 }  // namespace gpuready::pack

@@ -1,0 +1,131 @@
+// Large files of a server: fetched in pieces, each of which outlives the process.
+#include "pack/store/fetch.h"
+
+#include "unit/products/pack/workshop.h"
+
+namespace gpuready::pack {
+namespace {
+
+// A folder as a server that breaks off for good after some bytes.
+class Far final : public Origin {
+ public:
+  explicit Far(std::unique_ptr<Origin> folder) : folder_(std::move(folder)) {}
+  std::string where() const override { return folder_->where(); }
+  unsigned parallel() const override { return 4; }
+  Result<std::string> file(const std::string& name, std::size_t limit_bytes) override {
+    return folder_->file(name, limit_bytes);
+  }
+  Result<void> whole(const std::string& name, const ByteSink& sink) override {
+    return folder_->whole(name, sink);
+  }
+  Result<void> range(const std::string& name, std::uint64_t size_bytes, ByteRange range,
+                     const ByteSink& sink) override {
+    return folder_->range(name, size_bytes, range, [&](std::string_view bytes) -> Result<void> {
+      for (; !bytes.empty(); bytes.remove_prefix(std::min(kWrite, bytes.size()))) {
+        const auto now = bytes.substr(0, kWrite);
+        if (served + now.size() > budget) return fail(ErrorKind::io, "the line is cut");
+        served += now.size();
+        TRY(sink(now));
+      }
+      return {};
+    });
+  }
+
+  static constexpr std::size_t kWrite = 64 << 10;
+  std::atomic<std::uint64_t> served = 0;
+  std::uint64_t budget = UINT64_MAX;
+
+ private:
+  std::unique_ptr<Origin> folder_;
+};
+
+class Pieces : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(error_text(shop_.publish("1.0", {{"cpu", kFiles}})), "");
+    far_.emplace(open_origin(*shop_.host, shop_.root + "/release").value());
+    manifest_ = read_release(*shop_.host, *far_, shop_.trusted, "")->manifest;
+    ASSERT_TRUE(store_.open());
+  }
+  Result<FetchOutcome> fetch(const FetchOptions& options = {}) {
+    std::vector<const PackedFile*> missing;
+    for (const auto& file : variant().files)
+      if (!store_.has(file)) missing.push_back(&file);
+    return fetch_files(*far_, variant(), missing, store_, options);
+  }
+  const Variant& variant() const { return manifest_.variants[0]; }
+  std::uint64_t all_bytes() const {
+    std::uint64_t sum = 0;
+    for (const auto& file : variant().files) sum += file.frame_bytes;
+    return sum;
+  }
+  std::vector<std::string> kept() const {
+    return shop_.host->list_directory(shop_.root + "/store/partial")
+        .value_or(std::vector<std::string>());
+  }
+  void expect_all() const {
+    for (const auto& file : variant().files)
+      EXPECT_TRUE(read_text(store_.object_path(file)) == kFiles.at(file.path)) << file.path;
+    EXPECT_EQ(kept(), std::vector<std::string>());
+  }
+
+  const Workshop::Files kFiles = {
+      {"large", noise(10'000'000, 1)}, {"other", noise(5'000'000, 2)}, {"small", "hello"}};
+  Workshop shop_;
+  std::optional<Far> far_;
+  Manifest manifest_;
+  Store store_{*shop_.host, live_storage(), shop_.root + "/store"};
+};
+
+TEST_F(Pieces, NothingIsFetchedTwice) {
+  for (const unsigned at_once : {1u, 4u}) {
+    SCOPED_TRACE(at_once);
+    std::filesystem::remove_all(shop_.root + "/store");
+    ASSERT_TRUE(store_.open());
+    far_->served = 0;
+    for (const double part : {0.2, 0.5, 0.7}) {
+      far_->budget = static_cast<std::uint64_t>(part * static_cast<double>(all_bytes()));
+      EXPECT_NE(error_text(fetch({.at_once = at_once})), "");
+      EXPECT_FALSE(kept().empty());
+    }
+    far_->budget = UINT64_MAX;
+    ASSERT_EQ(error_text(fetch({.at_once = at_once})), "");
+    // What a thread had in hand when another one failed.
+    EXPECT_LE(far_->served, all_bytes() + (at_once - 1) * 3 * Far::kWrite);
+    EXPECT_GE(far_->served, all_bytes());
+    expect_all();
+  }
+}
+
+// A loss of power may leave a piece of the right size with other bytes.
+TEST_F(Pieces, APieceThatIsWrongIsFetchedAgain) {
+  far_->budget = 9'000'000;
+  EXPECT_NE(error_text(fetch({.at_once = 1})), "");
+  ASSERT_FALSE(kept().empty());
+  const auto path = shop_.root + "/store/partial/" + kept().front();
+  auto bytes = read_text(path);
+  bytes.at(bytes.size() / 2) ^= 1;
+  write_text(path, bytes);
+  far_->budget = UINT64_MAX;
+  ASSERT_EQ(error_text(fetch()), "");
+  expect_all();
+}
+
+TEST_F(Pieces, TheWholeDownloadHasALimit) {
+  const auto late = fetch({.limit = std::chrono::seconds(0)});
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().kind, ErrorKind::timed_out);
+  EXPECT_NE(late.error().message.find("did not end in 0 s"), std::string::npos);
+}
+
+// No later installation wants the pieces of a release that was given up.
+TEST_F(Pieces, GarbageIsCollected) {
+  far_->budget = 9'000'000;
+  EXPECT_NE(error_text(fetch()), "");
+  ASSERT_FALSE(kept().empty());
+  ASSERT_TRUE(store_.remove_unused_objects());
+  EXPECT_TRUE(kept().empty());
+}
+
+}  // namespace
+}  // namespace gpuready::pack
