@@ -9,6 +9,8 @@ install(TARGETS gpuready RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 if(TARGET gpuready-guest)  # `gpuready vm initrd` looks for it beside the program
   install(TARGETS gpuready-guest RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
+# systemd finds the program in its own search path.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/src/products/vm/systemd/ DESTINATION lib/systemd/system)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/gpuready DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 install(TARGETS gpuready_shared EXPORT gpureadyTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})

@@ -113,6 +113,7 @@ if [ -e /sys/bus/pci/devices/0000:00:1e.0 ]; then  # the disk that keeps the jou
   modprobe virtio_pci; modprobe virtio_blk; modprobe crc32c_generic; modprobe ext4
   mount -t ext4 /dev/vda /var/lib/gpuready || echo "guest: no disk"
 fi
+modprobe vfio_iommu_type1  # a soft dependency of vfio, which busybox does not know
 . /guest.sh
 if sh -euc '. /guest.sh; . /test.sh'; then echo "guest: passed"; else echo "guest: failed"; fi
 sync

@@ -20,6 +20,7 @@ constexpr CommandEntry kVmSubcommands[] = {
     {"args", "Print hypervisor arguments: QEMU's options, libvirt's XML", declare_vm_args},
     {"status", "Show what is attached, in quarantine or unfinished", declare_vm_status},
     {"recover", "Complete or roll back operations after a crash or a restart", declare_vm_recover},
+    {"hold", "Keep undecided devices from their drivers at boot, until recover", declare_vm_hold},
     {"doctor", "Diagnose passthrough on a host, or a guest without its GPU", declare_vm_doctor},
     {"drivers", "Make, list and check bundles of driver files for guests", declare_vm_drivers},
     {"compat", "Say whether a container image's CUDA runs on a driver", declare_vm_compat},
