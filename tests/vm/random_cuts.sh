@@ -11,7 +11,11 @@ cut() {
   case $3 in
   *,*) CUT_AT=${3#*,} CUT_WHEN=${3%,*} CUT_HOW=$2 operate $1 >/dev/null 2>&1 || true ;;
   *)
-    operate $1 >/dev/null 2>&1 & process=$!
+    case $1 in # not by operate, whose process is a shell
+    attach) gpuready vm attach $card --for guest >/dev/null 2>&1 & ;;
+    detach) gpuready vm detach --for guest >/dev/null 2>&1 & ;;
+    esac
+    process=$!
     usleep $(($3 * 1000))
     if [ $2 = power ]; then echo b >/proc/sysrq-trigger; fi
     kill -9 $process 2>/dev/null || echo "it had ended"

@@ -3,17 +3,12 @@
 # the network, and takes minutes: stock_disk.sh [SUITE], in a folder of its own with $GPUREADY, $SOURCE and $VM_BASE.
 . "$SOURCE/tests/vm/machine.sh"
 . "$SOURCE/tests/vm/stub_driver.sh"
+. "$SOURCE/tests/vm/stock_root.sh"
 suite=${1:-bookworm}
-command -v debootstrap >/dev/null || skip "debootstrap is not installed"
 prepare
-rm -rf driver bundle modules ./*.img ./*.log
+rm -rf driver bundle modules ./*.img
 uuid=0f0e0d0c-0b0a-4908-8706-050403020100
-if [ ! -e "$suite/.done" ]; then
-  rm -rf "$suite"
-  debootstrap --variant=minbase --include=systemd-sysv,udev "$suite" "$suite" >debootstrap.log 2>&1 ||
-    { tail -3 debootstrap.log; skip "debootstrap cannot make $suite"; }
-  touch "$suite/.done"
-fi
+stock_root "$suite"
 cat >"$suite/etc/systemd/system/ask.service" <<'UNIT'
 [Unit]
 After=systemd-udev-settle.service
@@ -28,16 +23,9 @@ TTYPath=/dev/ttyS0
 WantedBy=multi-user.target
 UNIT
 ln -sf ../ask.service "$suite/etc/systemd/system/multi-user.target.wants/ask.service"
-rm -f "$suite/etc/resolv.conf"
 truncate -s 700M root.img && mkfs.ext4 -q -L stock-root -U $uuid -d "$suite" root.img
 
-build_modules modules "$SOURCE/tests/vm/stub_nvidia.c" nvidia "$SOURCE/tests/vm/stub_uvm.c" nvidia-uvm
-make_stub_driver driver 580.65.06
-mkdir driver/modules && cp modules/*.ko driver/modules/
-"$GPUREADY" vm drivers collect driver "$VM_BASE/kernel" -o bundle --kernel "$release" --quiet \
-  --module virtio_pci --module virtio_blk --module nvme --module ahci --module sd_mod --module ext4 \
-  --module crc32c_generic
-"$GPUREADY" vm initrd bundle -o driver.img --quiet
+stock_initrd
 
 boot_disk() { # NAME CONTROLLER WORDS: to the login
   local name=$1 disk=$2 qemu
