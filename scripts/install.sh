@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs gpuready from a release's folder (scripts/release.sh) into a prefix: the program for this machine, its
-# library, headers, manual pages and the shell's completion. Nothing is written unless every checksum is right.
+# library, headers, manual pages, units for systemd and the shell's completion. Nothing is written unless every
+# checksum is right.
 # Usage: install.sh [--prefix /usr/local] [--from FOLDER]      (FOLDER: where this script lies)
 set -eu
 prefix=/usr/local
@@ -32,5 +33,6 @@ put 755 "libgpuready.so.0-$machine" lib/libgpuready.so.0
 ln -sfn libgpuready.so.0 "$prefix/lib/libgpuready.so"
 for header in gpuready.h ternary_c.h; do put 644 $header include/gpuready/$header; done
 for page in "$from"/*.1; do put 644 "$(basename "$page")" "share/man/man1/$(basename "$page")"; done
+for unit in "$from"/*.service; do put 644 "$(basename "$unit")" "lib/systemd/system/$(basename "$unit")"; done
 put 644 gpuready.bash share/bash-completion/completions/gpuready
 "$prefix/bin/gpuready" --version

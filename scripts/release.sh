@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Puts what a release consists of into one folder: stripped programs and libraries, manual pages, the shell's
-# completion, install.sh, and the checksums of all of these. x86-64 always, aarch64 where it can be made.
+# Puts what a release consists of into one folder: stripped programs and libraries, manual pages, units for
+# systemd, the shell's completion, install.sh, and the checksums of all of these. x86-64 always, aarch64 where it can
+# be made.
 # Usage: scripts/release.sh [FOLDER]        (build/dist)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -30,5 +31,6 @@ for page in $(build/release/src/gpuready __pages); do
   build/release/src/gpuready __pages "$page" >"$folder/$page"
 done
 cp include/gpuready/gpuready.h include/gpuready/ternary_c.h scripts/install.sh LICENSE "$folder"
+cp src/products/vm/systemd/*.service "$folder"
 (cd "$folder" && sha256sum -- * >.sums && mv .sums SHA256SUMS)
 ls -l "$folder" >&2

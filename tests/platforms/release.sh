@@ -10,7 +10,7 @@ rm -rf "$folder"
 [ "$(env -i "$folder/first/bin/gpuready" --version | head -n 1)" = "$("$2/src/gpuready" --version | head -n 1)" ] ||
   fail "the installed program is another version"
 for file in lib/libgpuready.so include/gpuready/gpuready.h share/man/man1/gpuready-check.1 \
-            share/bash-completion/completions/gpuready; do
+            share/bash-completion/completions/gpuready lib/systemd/system/gpuready-vm-hold.service; do
   [ -s "$folder/first/$file" ] || fail "$file was not installed"
 done
 printf x >>"$folder/dist/gpuready-check.1"
