@@ -121,7 +121,8 @@ bool is_known(const PlanAction& action) {
     case ActionKind::unbind:
       return action.device && is_name(action.driver);
     case ActionKind::reset:
-      if (action.value == kHotReset) return action.device && is_vfio(action.driver);
+      if (action.value == kHotReset)
+        return action.device && (action.driver.empty() || is_vfio(action.driver));
       return action.device && action.devices.empty() && action.driver.empty() &&
              (action.value.empty() ||
               std::ranges::all_of(split(action.value, " "), [](auto method) {

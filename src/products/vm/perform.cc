@@ -153,6 +153,11 @@ class Actor {
         return fail(ErrorKind::busy,
                     fmt::format("{}: {} has it; a reset of {} would reset it, too", device.text(),
                                 printable(*driver), action.device->text()));
+      if (!driver && action.driver.empty())
+        return fail(ErrorKind::not_found,
+                    device.text() +
+                        " has no driver, and only VFIO can reset it: bind it to "
+                        "vfio-pci, or restart the machine");
       if (!driver) {
         TRY(ask(attribute::kSet, folder_of(device) + "/driver_override", action.driver));
         TRY(bind(device, action.driver));

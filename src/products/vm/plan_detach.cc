@@ -50,8 +50,10 @@ void make_vgpus_anew(const Plan& attached, const Inventory& inventory, Plan& pla
                                   .value = uuid}});
 }
 
-// The VFIO driver that it was bound to; vfio-pci where another program had bound it.
+// The VFIO driver that it was bound to; vfio-pci where another program had bound it, and none where
+// libvirt binds.
 std::string vfio_driver_of(const Plan& attached, const PciAddress& device) {
+  if (attached.managed) return {};
   for (const auto& step : attached.steps)
     if (step.act.kind == ActionKind::bind && step.act.device == device) return step.act.driver;
   return "vfio-pci";

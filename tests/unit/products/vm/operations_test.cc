@@ -572,6 +572,23 @@ TEST(VmOperations, FunctionsOfOneSlotAreResetTogetherByVfio) {
   EXPECT_TRUE(kernel.is_as_at_first());
 }
 
+// libvirt returns devices to their drivers after a reset of its own; without a driver, no one did.
+TEST(VmOperations, WhatLibvirtLeftWithoutADriverWasNotReset) {
+  FakeKernel kernel;
+  fill(kernel);
+  share_bus_reset(kernel);
+  auto hands = kernel.hands(kernel);
+  auto request = for_guest();
+  request.managed = true;
+  ASSERT_TRUE(attach(hands, request)->ok());
+  kernel.devices[kAudioText].bound = kernel.devices[kGpuText].bound = "";
+  const auto detached = detach(hands, "guest-1", {});
+  ASSERT_TRUE(detached);
+  ASSERT_TRUE(detached->front().outcome.error);
+  EXPECT_TRUE(contains(detached->front().outcome.error->message, "restart the machine"));
+  EXPECT_EQ(read_state(kernel, "/state")->inventory.find(kGpu)->around.attached_to, "guest-1");
+}
+
 // Another device on the bus stays with the host.
 TEST(VmOperations, NoBusIsResetUnderOthers) {
   FakeKernel kernel;
