@@ -8,6 +8,8 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/adapters DESTINATION ${CMAKE_INSTALL_DAT
   FILES_MATCHING PATTERN "*.py")
 install(FILES ${PROJECT_SOURCE_DIR}/packaging/gpuready.service ${PROJECT_SOURCE_DIR}/packaging/gpuready.timer
   DESTINATION lib/systemd/system COMPONENT program)
+# systemd finds the program in its own search path.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/src/products/vm/systemd/ DESTINATION lib/systemd/system COMPONENT program)
 # The program itself has its manual pages and completion scripts.
 list(JOIN CMAKE_CROSSCOMPILING_EMULATOR " " emulated)
 install(CODE "set(pages ${emulated} [[$<TARGET_FILE:gpuready>]] __pages)

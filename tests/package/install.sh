@@ -45,6 +45,16 @@ env -u GPUREADY_FAKE -u GPUREADY_HELPER "$folder/consumer/list_gpus_c_c" >"$fold
 [ -s "$folder/asked" ] || { echo "install: the installed program was not asked" >&2; cat "$folder/log" >&2; exit 1; }
 mv "$folder/program" "$folder/moved/bin/gpuready"
 
+# The units are without a complaint from systemd, which must find the program.
+if command -v systemd-analyze >/dev/null; then
+  mkdir "$folder/units"
+  for unit in "$folder"/moved/lib/systemd/system/*.service; do
+    sed "s#^ExecStart=gpuready #ExecStart=$folder/moved/bin/gpuready #" "$unit" >"$folder/units/$(basename "$unit")"
+  done
+  said=$(systemd-analyze verify "$folder"/units/*.service 2>&1) && [ -z "$said" ] ||
+    { echo "install: systemd-analyze verify: $said" >&2; exit 1; }
+fi
+
 command -v pkg-config >/dev/null || { echo "install: no pkg-config here, that part is skipped" >&2; exit 0; }
 export PKG_CONFIG_PATH
 PKG_CONFIG_PATH=$(dirname "$(find "$folder/moved" -name gpuready.pc)")

@@ -101,6 +101,7 @@ class Inputs:
             "vm args": [(["--for", "web-1", "--replay", "IN"], machine)],
             "vm status": replayed,
             "vm recover": [([], None)],
+            "vm hold": [([], None)],
             "vm doctor": [*replayed, (["--console", "IN"], console)],
             "vm drivers collect": [(["IN", "-o", "OUT"], driver)],
             "vm drivers list": [(["IN"], bundles)],

@@ -8,7 +8,7 @@ gcc -O1 -static -pthread -o "$extra/bin/hold" "$SOURCE/tests/vm/hold.c" || skip 
 truncate -s 16M nvme.img
 mkfs.minix nvme.img >/dev/null
 (echo "card=0000:$card" && cat <<'T'
-modprobe e1000e; modprobe nvme; modprobe virtio_pci; modprobe virtio_console; modprobe 9pnet_virtio; modprobe 9p; modprobe minix; modprobe vfio_iommu_type1
+modprobe e1000e; modprobe nvme; modprobe virtio_pci; modprobe virtio_console; modprobe 9pnet_virtio; modprobe 9p; modprobe minix;
 sleep 1
 nvme=0000:00:06.0 console=0000:00:07.0 share=0000:00:08.0
 group() { basename "$(readlink /sys/bus/pci/devices/$1/iommu_group)"; }

@@ -61,8 +61,14 @@ sync
 END
 expect_passed before
 # Another display in front takes the first bus: all others move.
+# What a restart left undecided is held before its driver loads, until recover.
 boot after "${disk[@]}" -device pcie-root-port,id=rp0,chassis=9,slot=9,addr=1.0 -device bochs-display,bus=rp0 <<END
+expect_exit 0 gpuready vm hold
+expect_in "Hold 0000:03:00.0"
 modprobe e1000e
+expect "the card's driver" "\$(driver 03:00.0)" ""
+expect "the card's override" "\$(override 03:00.0)" gpuready-hold
+expect "the override of the display in front" "\$(override $gpu)" "(null)"
 ls /sys/bus/pci/devices
 expect "what is at the display's old address" "\$(cat /sys/bus/pci/devices/0000:$gpu/class)" 0x038000
 expect_exit 0 gpuready vm plan 0000:$gpu --for guest
@@ -72,6 +78,8 @@ expect_exit 1 gpuready vm plan 0000:03:00.0 --for guest
 expect_in "attached to guest"
 expect_exit 1 gpuready vm recover
 expect "the card's driver" "\$(driver 03:00.0)" e1000e
+expect "the overrides" "\$(override 02:00.0) \$(override 03:00.0)" "(null) (null)"
+expect_exit 0 gpuready vm hold
 expect_exit 1 gpuready vm plan 0000:02:00.0 --for guest
 expect_in "needs cleaning"
 expect_exit 0 gpuready vm recover --accept 0000:02:00.0

@@ -1,5 +1,8 @@
 // A stub of NVIDIA's kernel driver for guests without a GPU: the character device, and what /proc
-// tells of one GPU.
+// tells of one GPU. It asks for its firmware when that is read, as NVIDIA's does when a GPU is
+// opened.
+#include <linux/device.h>
+#include <linux/firmware.h>
 #include <linux/fs.h>
 #include <linux/module.h>
 #include <linux/proc_fs.h>
@@ -30,16 +33,31 @@ static int show_information(struct seq_file* out, void* unused) {
   return 0;
 }
 
+static struct device* device;
+static int show_firmware(struct seq_file* out, void* unused) {
+  const struct firmware* firmware;
+  int error = request_firmware_direct(&firmware, "nvidia/" STUB_VERSION "/gsp_ga10x.bin", device);
+  if (error) {
+    seq_printf(out, "no firmware: %d\n", error);
+  } else {
+    seq_printf(out, "firmware of %zu bytes\n", firmware->size);
+    release_firmware(firmware);
+  }
+  return 0;
+}
+
 static struct proc_dir_entry* folder;
 
 static int __init stub_start(void) {
   struct proc_dir_entry* gpu;
   int error = register_chrdev(NVIDIA_MAJOR, "nvidia", &operations);
   if (error < 0) return error;
+  device = root_device_register("nvidia-stub");
   folder = proc_mkdir("driver/nvidia", NULL);
   gpu = proc_mkdir("gpus", folder);
   gpu = proc_mkdir("0000:01:00.0", gpu);
   proc_create_single("version", 0444, folder, show_version);
+  proc_create_single("firmware", 0444, folder, show_firmware);
   proc_create_single("params", 0444, folder, show_params);
   proc_create_single("information", 0444, gpu, show_information);
   printk("stub nvidia: %s\n", NVreg_Greeting);
@@ -47,6 +65,7 @@ static int __init stub_start(void) {
 }
 static void __exit stub_end(void) {
   proc_remove(folder);
+  root_device_unregister(device);
   unregister_chrdev(NVIDIA_MAJOR, "nvidia");
 }
 module_init(stub_start);

@@ -1,5 +1,6 @@
 # The whole way of a driver into a guest: a bundle from a stub driver, whose kernel modules gpuready builds against
-# Debian's headers, an initrd, a boot, and a command in a root of Debian's and one of RHEL's layout.
+# Debian's headers, an initrd, a boot, and a command in a root of Debian's and one of RHEL's layout; and an init on a
+# disk, which takes over.
 . "$SOURCE/tests/vm/machine.sh"
 . "$SOURCE/tests/vm/stub_driver.sh"
 guest=$(dirname "$GPUREADY")/gpuready-guest
@@ -7,12 +8,15 @@ guest=$(dirname "$GPUREADY")/gpuready-guest
 libc=/lib/x86_64-linux-gnu/libc.so.6
 [ -e $libc ] || skip "not Debian's layout"
 prepare
-rm -rf driver bundle roots ./*.img
+rm -rf driver bundle roots roots.disk ./*.img
 command -v make >/dev/null && command -v gcc >/dev/null || skip "no make and gcc for kernel modules"
 prepare_headers
 make_stub_driver driver 580.65.06
 make_stub_source source 580.65.06
-"$GPUREADY" vm drivers collect driver source --headers "$VM_BASE/headers" -o bundle --quiet
+"$GPUREADY" vm drivers collect driver source "$VM_BASE/kernel" --headers "$VM_BASE/headers" -o bundle --quiet \
+  --module virtio_pci --module virtio_blk --module ext4 --module crc32c_generic --module nvme
+"$GPUREADY" vm drivers verify bundle --quiet || die "the kernel's own modules are not of the driver's version"
+[ ! -e bundle/modules/"$release"/nvidia-wmi-ec-backlight.ko ] || die "Linux's module was taken for NVIDIA's"
 "$GPUREADY" vm initrd bundle -o driver.img --compress zstd --quiet
 for root in debian:usr/lib/x86_64-linux-gnu rhel:usr/lib64; do
   folder=${root#*:} root=roots/${root%%:*}
@@ -38,12 +42,12 @@ done
 cat driver.img roots.img >all.img
 
 boot_guest() { # NAME WORDS: one boot with these on the command line; the console goes to NAME.log
-  local name=$1
+  local name=$1 after=${after-gpuready.after=poweroff}
   shift
   timeout 150 qemu-system-x86_64 -machine q35 -accel tcg,thread=multi -cpu max -smp 2 -m 512 -display none \
     -serial "file:$name.log" -monitor none -no-reboot -nic none -vga none \
     -kernel "$kernel" -initrd all.img \
-    -append "console=ttyS0 panic=-1 quiet no_timer_check gpuready.after=poweroff $*" </dev/null || true
+    ${drive:+-drive "$drive"} -append "$kernel_words $after $*" </dev/null || true
 }
 has() { grep -q -- "$2" "$1.log" || { tail -n 40 "$1.log"; die "no '$2' in $1.log"; }; }
 
@@ -60,6 +64,28 @@ for root in debian rhel; do
   has $root "the driver is read-only"
   has $root "FAIL end /usr/bin/ask: exit code 7"
 done
+# A disk's own init takes over, and then a driver asks for its firmware. An MBR's partition is called by
+# the disk's id and its own number.
+cp -r roots/debian roots.disk && mkdir -p roots.disk/sbin
+cat >roots.disk/sbin/init <<'INIT'
+#!/usr/bin/busybox sh
+busybox=/usr/bin/busybox
+$busybox cat /proc/driver/nvidia/firmware
+$busybox test -e /run/gpuready/modules/*/kernel/drivers/gpu/nvidia-uvm.ko && echo "modules are there"
+$busybox poweroff -f
+INIT
+chmod +x roots.disk/sbin/init
+rm -f part.img && truncate -s 24M part.img && mkfs.ext4 -q -d roots.disk part.img
+truncate -s 28M disk.img
+printf '\xef\xbe\xad\xde\0\0\0\0\0\0\x83\0\0\0\0\x08\0\0\0\xc0\0\0' | dd of=disk.img bs=1 seek=440 conv=notrunc status=none
+printf '\x55\xaa' | dd of=disk.img bs=1 seek=510 conv=notrunc status=none
+dd if=part.img of=disk.img bs=1M seek=1 conv=notrunc status=none
+after='' drive=file=disk.img,format=raw,if=virtio \
+  boot_guest disk "HAS_GPU=1 gpuready.check=0 root=PARTUUID=deadbeef-01"
+has disk "ok root PARTUUID=.*: /dev/vda1, mounted as ext4"
+has disk "ok start /sbin/init: takes over"
+has disk "firmware of 22 bytes"
+has disk "modules are there"
 # Without the word no driver is loaded.
 boot_guest none "gpuready.root=/debian -- /usr/bin/ask"
 has none "ok config HAS_GPU: 0"

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "machine/pci/pci_addresses.h"
 
 namespace gpuready::vm {
 namespace {
@@ -59,6 +60,32 @@ PlanStep reset_step(const PciAddress& device, const std::string& methods) {
           .act = {.kind = ActionKind::reset, .device = device, .value = methods}};
 }
 
+std::vector<PlanStep> release_steps(const PciAddress& device) {
+  const auto step = [&](std::string what, PlanAction act) {
+    act.device = device;
+    return PlanStep{.what = std::move(what),
+                    .why = "It was held at boot until it was decided who gets it.",
+                    .risk = {},
+                    .act = std::move(act)};
+  };
+  return {step("Release " + device.text(),
+               {.kind = ActionKind::write, .path = folder_of(device) + "/driver_override"}),
+          step(fmt::format("Bind {} to its driver", device.text()), {.kind = ActionKind::bind})};
+}
+
+PlanStep hot_reset_step(const Device& device, const std::string& driver,
+                        const Inventory& inventory) {
+  auto step = reset_step(device.function.address, std::string(kHotReset));
+  step.act.devices = on_the_bus_of(device.function.address, inventory);
+  step.act.driver = driver;
+  step.what = fmt::format("Reset {} together, through VFIO", joined(step.act.devices));
+  return step;
+}
+
+bool is_hot_reset(const PlanAction& action) {
+  return action.kind == ActionKind::reset && action.value == kHotReset;
+}
+
 PlanStep no_reset_step(const PciAddress& device) {
   return {.what = fmt::format("Keep {} until a restart: it has no reset", device.text()),
           .why = "The next owner finds nothing of the last one's state.",
@@ -110,7 +137,8 @@ std::string describe(const PlanAction& action) {
                                is_number(action.value) ? action.value : printable(action.value),
                                printable(action.path));
     case ActionKind::bind:
-      return fmt::format("bind {} to {}", device, printable(action.driver));
+      return fmt::format("bind {} to {}", device,
+                         action.driver.empty() ? "its driver" : printable(action.driver));
     case ActionKind::unbind:
       return fmt::format("unbind {} from {}", device, printable(action.driver));
     case ActionKind::reset:

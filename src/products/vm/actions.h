@@ -13,6 +13,12 @@ PlanStep unbind_step(const PciAddress& device, const std::string& driver);
 PlanStep override_step(const PciFunction& function, const std::string& driver);
 PlanStep bind_step(const PciAddress& device, const std::string& driver);
 PlanStep reset_step(const PciAddress& device, const std::string& methods);
+// Ends what hold() did: the device's own driver may have it.
+std::vector<PlanStep> release_steps(const PciAddress& device);
+// Resets all functions on the device's bus together, while `driver` of VFIO has them.
+PlanStep hot_reset_step(const Device& device, const std::string& driver,
+                        const Inventory& inventory);
+bool is_hot_reset(const PlanAction& action);
 // Keeps a device that has no reset in quarantine, until the machine was restarted.
 PlanStep no_reset_step(const PciAddress& device);
 bool is_no_reset(const PlanAction& action);

@@ -9,6 +9,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "jobs/helper.h"
+#include "vm/hot_reset.h"
 
 namespace gpuready::vm {
 namespace {
@@ -30,6 +31,10 @@ Result<std::string> act(Host& host, Storage& storage, std::span<const std::strin
     static_cast<void>(storage.write_attribute(path, "0"));
     return rom && !rom->empty() ? to_hex(sha256(*rom)) : std::string();
   }
+  if (verb == attribute::kHotReset) {
+    TRY(vfio_hot_reset(host, path, value));
+    return std::string();
+  }
   if (verb == attribute::kRead) return text_of(host, path);
   if (verb == attribute::kSet && text_of(host, path) == value) return value;
   TRY(storage.write_attribute(path, value.empty() ? "\n" : value));
@@ -41,7 +46,8 @@ Result<std::string> act(Host& host, Storage& storage, std::span<const std::strin
 std::string attribute_answer(Host& host, Storage& storage, std::span<const std::string> args) {
   const auto answer = act(host, storage, args);
   if (answer) return "0\n" + *answer;
-  return std::to_string(answer.error().code != 0 ? answer.error().code : EIO) + "\n";
+  return fmt::format("{}\n{}", answer.error().code != 0 ? answer.error().code : EIO,
+                     answer.error().message);
 }
 
 int run_attribute_child(std::span<const std::string> args) {
@@ -77,8 +83,11 @@ Result<std::string> ask_attribute(Host& host, const char* verb, const std::strin
   if (outcome.exit_code != 0 || !code || line == outcome.out.npos)
     return fail(ErrorKind::io, fmt::format("{}: the child that accesses it failed: {}", path,
                                            printable(trim(outcome.err))));
-  if (*code != 0) return fail_errno(path, static_cast<int>(*code));
-  return outcome.out.substr(line + 1);
+  auto answer = outcome.out.substr(line + 1);
+  if (*code == 0) return answer;
+  auto failed = fail_errno(path, static_cast<int>(*code));
+  if (!answer.empty()) failed.error().message = printable(answer);
+  return failed;
 }
 
 }  // namespace gpuready::vm

@@ -20,11 +20,13 @@ inline constexpr const char* kRead = "read";    // answers its text, "" for "(nu
 inline constexpr const char* kWrite = "write";  // VALUE
 inline constexpr const char* kSet = "set";      // VALUE, unless it reads so; answers what it reads
 inline constexpr const char* kHash = "hash";    // of an option ROM; "" where it cannot be read
+// Of a device's folder, with VALUE: the addresses of all that may be reset with it.
+inline constexpr const char* kHotReset = "hot-reset";
 }  // namespace attribute
 
 // The child's side: `gpuready __attribute VERB PATH [VALUE]`, for attributes of the PCI and
-// mediated buses and for huge pages. Prints the errno, and on the next line the answer. Returns the
-// process's exit code.
+// mediated buses and for huge pages. Prints the errno, and on the next line the answer, or what
+// failed. Returns the process's exit code.
 int run_attribute_child(std::span<const std::string> args);
 std::string attribute_answer(Host& host, Storage& storage, std::span<const std::string> args);
 

@@ -96,6 +96,7 @@ struct Inventory {
   HostFacts host;
   std::vector<Device> devices;            // by address
   std::vector<MediatedDevice> instances;  // by UUID
+  std::vector<PciAddress> addresses;      // of all functions of this machine, bridges too
   std::vector<std::string> unseen;        // what could not be read, and why
   std::optional<std::string> bus_unread;  // why: then devices may be here unseen
 

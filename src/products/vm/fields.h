@@ -53,6 +53,7 @@ FIELDS_OF(PciFunction) {
   FIELD(power_control, "on: never suspended; auto.");
   FIELD(d3cold_allowed, "It may lose its power when suspended.");
   FIELD(reset_methods, "In the order in which the kernel tries them.");
+  FIELD(behind_bridge, "A bridge is above it, which can reset its bus.");
   FIELD(bars, "Memory windows.");
   FIELD(link_now, "PCIe link as it is. Not read while suspended.");
   FIELD(link_max, "PCIe link as it could be.");

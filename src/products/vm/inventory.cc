@@ -34,6 +34,7 @@ class Reader {
     for (const auto& address : options.named) add(address, true);
     find_companions();
     std::ranges::sort(out_.devices, {}, [](const Device& d) { return d.function.address; });
+    out_.addresses = addresses_;
     out_.instances = read_mediated_devices(host_);
     if (out_.devices.empty() && out_.instances.empty()) return std::move(out_);
     std::vector<LockedRead> reads;

@@ -84,7 +84,7 @@ unsigned fields_of(ActionKind kind) {
     case ActionKind::unbind:
       return kDevice | kDriver;
     case ActionKind::reset:
-      return kDevice | kValue;
+      return kDevice | kDevices | kDriver | kValue;
     case ActionKind::run:
       return kDevice | kCommand;
     case ActionKind::idle:
@@ -108,6 +108,7 @@ bool is_of(const PlanAction& action, const Plan& plan) {
     return !address || std::ranges::find(plan.devices, *address) != plan.devices.end();
   };
   return has(action.device) &&
+         (action.kind == ActionKind::idle || std::ranges::all_of(action.devices, has)) &&
          (action.command.size() != 5 || has(parse_pci_address(action.command[2])));
 }
 
@@ -116,10 +117,13 @@ bool is_known(const PlanAction& action) {
     case ActionKind::write:
       return is_known_write(action);
     case ActionKind::bind:
+      return action.device && (action.driver.empty() || is_name(action.driver));
     case ActionKind::unbind:
       return action.device && is_name(action.driver);
     case ActionKind::reset:
-      return action.device &&
+      if (action.value == kHotReset)
+        return action.device && (action.driver.empty() || is_vfio(action.driver));
+      return action.device && action.devices.empty() && action.driver.empty() &&
              (action.value.empty() ||
               std::ranges::all_of(split(action.value, " "), [](auto method) {
                 return std::ranges::find(reset_methods(), method) != reset_methods().end();

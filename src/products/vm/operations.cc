@@ -10,7 +10,9 @@
 #include "host/folders.h"
 #include "host/machine_id.h"
 #include "machine/inspect.h"
+#include "machine/pci/pci_files.h"
 #include "vm/actions.h"
+#include "vm/attribute_child.h"
 #include "vm/identity.h"
 #include "vm/readiness.h"
 
@@ -169,10 +171,38 @@ void end_what_a_restart_ended(Plan& plan, const Inventory& inventory) {
     std::erase_if(step.act.devices, ended);
   }
   std::erase_if(plan.steps, [&](const PlanStep& step) {
-    return step.act.kind == ActionKind::renew ||
+    return step.act.kind == ActionKind::renew || is_hot_reset(step.act) ||
            (step.act.device &&
             (ended(*step.act.device) || step.act.path == vgpu_attribute(*step.act.device)));
   });
+}
+
+bool has_left_vfio(const Operation& detach, const PciAddress& device) {
+  return std::ranges::any_of(detach.begun, [&](std::size_t index) {
+    if (index >= detach.plan.steps.size()) return false;
+    const auto& act = detach.plan.steps[index].act;
+    return act.kind == ActionKind::unbind && act.device == device;
+  });
+}
+
+// What hold() kept from its driver gets it before it is tested.
+void add_releases(Plan& plan, const Inventory& inventory) {
+  for (const auto& address : plan.devices) {
+    const auto* device = inventory.find(address);
+    if (!device || device->function.driver_override != kHoldOverride) continue;
+    const auto is_its = [&](const PlanStep& step) { return step.act.device == address; };
+    if (std::ranges::any_of(plan.steps, [&](const PlanStep& step) {
+          return is_its(step) && step.act.path == folder_of(address) + "/driver_override";
+        }))
+      continue;
+    const auto before = std::ranges::find_if(plan.steps, [&](const PlanStep& step) {
+      return is_its(step) &&
+             (step.act.kind == ActionKind::bind || step.act.kind == ActionKind::clean);
+    });
+    auto steps = release_steps(address);
+    if (before != plan.steps.end() && before->act.kind == ActionKind::bind) steps.pop_back();
+    plan.steps.insert(before, steps.begin(), steps.end());
+  }
 }
 
 // What is to be done about one claim now.
@@ -187,6 +217,10 @@ std::optional<Plan> plan_recovery(const Claim& claim, const State& state,
       return plan;
     case ClaimState::detaching:
       plan.steps = claim.last().plan.steps;
+      // VFIO had them until it had reset them; now it may have only some.
+      std::erase_if(plan.steps, [&](const PlanStep& step) {
+        return is_hot_reset(step.act) && has_left_vfio(claim.last(), *step.act.device);
+      });
       // One that was removed and not yet recreated.
       for (auto& step : plan.steps)
         std::erase_if(step.act.instances, [&](const std::string& uuid) {
@@ -381,6 +415,43 @@ Result<std::vector<Done>> detach(Hands& hands, const std::optional<std::string>&
   return all;
 }
 
+Result<std::vector<Done>> hold(Hands& hands) {
+  if (TRY(hands.host.identity()).effective_uid != 0)
+    return fail(ErrorKind::no_permission, "only root can hold devices: run it with sudo");
+  const auto claims =
+      TRY(read_claims(hands.host, hands.folder, inspect(hands.host, {.libraries = false})));
+  const auto boot = boot_id(hands.host);
+  std::vector<Done> all;
+  for (const auto& claim : claims) {
+    if (!claim.problem.empty() || claim.operations.empty() || state_of(claim) == ClaimState::gone ||
+        claim.last().boot_id == boot)
+      continue;
+    Done done{.plan = empty_plan(claim), .outcome = {}};
+    done.plan.operation = "hold";
+    for (const auto& device : done.plan.devices) {
+      const auto what = fmt::format("Hold {} until gpuready vm recover", device.text());
+      const auto driver = hands.host.read_link(folder_of(device) + "/driver");
+      if (driver) {
+        done.outcome.notes.push_back(fmt::format(
+            "{}: its driver {} was loaded before this; leave that driver out of the initramfs",
+            device.text(), printable(last_component(*driver))));
+        continue;
+      }
+      const auto held =
+          ask_attribute(hands.host, attribute::kSet, folder_of(device) + "/driver_override",
+                        kHoldOverride, hands.driver_deadline);
+      if (held) {
+        done.outcome.done.push_back(what);
+      } else if (!done.outcome.error) {
+        done.outcome.error = held.error();
+        done.outcome.failed = what;
+      }
+    }
+    all.push_back(std::move(done));
+  }
+  return all;
+}
+
 Result<std::vector<Done>> recover(Hands& hands, const std::vector<PciAddress>& accept) {
   const auto lock = TRY(lock_journal(hands));
   TRY(remove_unnamed(hands.host, hands.storage, hands.folder));
@@ -411,6 +482,7 @@ Result<std::vector<Done>> recover(Hands& hands, const std::vector<PciAddress>& a
       return judges && step.act.device &&
              std::ranges::find(accept, *step.act.device) != accept.end();
     });
+    add_releases(*plan, state.inventory);
     all.push_back(TRY(follow(hands, claim, std::move(*plan), OnFailure::stop, accept)));
   }
   return all;

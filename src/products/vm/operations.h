@@ -48,6 +48,11 @@ Result<std::vector<Done>> detach(Hands& hands, const std::optional<std::string>&
                                  const std::vector<PciAddress>& devices,
                                  const std::vector<std::string>& instances = {});
 
+// At boot, before drivers load: devices whose claims recover() has not decided since the restart
+// get an override that no driver fits. recover() ends it. One Done a claim.
+inline constexpr const char* kHoldOverride = "gpuready-hold";
+Result<std::vector<Done>> hold(Hands& hands);
+
 // Brings every claim to a whole state: attaches that were not finished are taken back, detaches are
 // finished, what a restart of the machine took back is cleaned, quarantined devices are tested
 // again. `accept`: devices that leave quarantine as they are, because the operator says so.

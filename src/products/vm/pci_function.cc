@@ -182,6 +182,8 @@ Result<PciFunction> read_pci_function(Host& host, const PciAddress& address,
   function.driver = strict.link_name(base + "driver");
   if (const auto group = attributes.link_name("iommu_group"))
     function.iommu_group = narrow<int>(parse_uint(*group));
+  if (const auto path = host.real_path(folder_of(address)))
+    function.behind_bridge = parse_pci_path(*path).path.size() > 1;
   function.numa_node = attributes.count("numa_node");
   if (const auto boot = strict.one_of(base + "boot_vga", {"0", "1"}))
     function.boot_vga = *boot == "1";

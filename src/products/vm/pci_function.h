@@ -51,6 +51,7 @@ struct PciFunction {
   std::optional<std::string> power_control;   // "on", "auto"
   std::optional<bool> d3cold_allowed;
   std::vector<std::string> reset_methods;  // in the order in which the kernel tries them
+  bool behind_bridge = false;              // so its bus can be reset, with all functions on it
   std::vector<Bar> bars;                   // memory BARs
   PcieLink link_now, link_max;
   std::optional<int> vf_total, vf_count;        // SR-IOV: possible, existing

@@ -20,6 +20,7 @@ namespace gpuready::vm {
 namespace {
 
 const std::string kDrivers = "/sys/bus/pci/drivers/";
+constexpr const char* kProbe = "/sys/bus/pci/drivers_probe";
 
 class Actor {
  public:
@@ -49,7 +50,7 @@ class Actor {
       case ActionKind::unbind:
         return unbind(*action.device, action.driver);
       case ActionKind::reset:
-        return reset(*action.device, action.value);
+        return action.value == kHotReset ? hot_reset(action) : reset(*action.device, action.value);
       case ActionKind::run:
         return run(action.command);
       case ActionKind::idle:
@@ -95,6 +96,8 @@ class Actor {
 
   // The recorded driver may have been unloaded since; loading it may bind the device already.
   Result<void> bind(const PciAddress& device, const std::string& driver) {
+    if (driver.empty())  // none may know it
+      return TRY(driver_of(device)) ? Result<void>{} : write_to(kProbe, device.text());
     if (!hands_.host.exists(kDrivers + driver)) static_cast<void>(run({"modprobe", "--", driver}));
     const auto now = TRY(driver_of(device));
     if (now == driver) return {};
@@ -136,6 +139,33 @@ class Actor {
     const bool stuck = !done && done.error().kind == ErrorKind::hung;
     if (changed && !stuck) TRY(write_to(folder + "/reset_method", "default"));
     return done;
+  }
+
+  // Its functions must have VFIO's driver. One that an interrupted detach left without a driver
+  // gets it again; the steps behind this take it away.
+  Result<void> hot_reset(const PlanAction& action) {
+    std::string names;
+    if (const auto driver = TRY(driver_of(*action.device)); driver && !is_vfio(driver))
+      return {};  // as in reset()
+    for (const auto& device : action.devices) {
+      const auto driver = TRY(driver_of(device));
+      if (driver && !is_vfio(driver))
+        return fail(ErrorKind::busy,
+                    fmt::format("{}: {} has it; a reset of {} would reset it, too", device.text(),
+                                printable(*driver), action.device->text()));
+      if (!driver && action.driver.empty())
+        return fail(ErrorKind::not_found,
+                    device.text() +
+                        " has no driver, and only VFIO can reset it: bind it to "
+                        "vfio-pci, or restart the machine");
+      if (!driver) {
+        TRY(ask(attribute::kSet, folder_of(device) + "/driver_override", action.driver));
+        TRY(bind(device, action.driver));
+      }
+      names += (names.empty() ? "" : " ") + device.text();
+    }
+    TRY(ask(attribute::kHotReset, folder_of(*action.device), names));
+    return {};
   }
 
   Result<void> run(const std::vector<std::string>& command) {
@@ -262,13 +292,17 @@ Outcome perform(const Plan& plan, JournalWriter& journal, Hands& hands, OnFailur
   const auto leave_out = [&](const PlanStep& step, const Error& error) {
     const auto& device = step.act.device;
     if (plan.operation != "detach" || !device) return false;
-    if (std::ranges::find(accepted, *device) != accepted.end())
+    // What is reset together stays together.
+    std::set<PciAddress> with_it(step.act.devices.begin(), step.act.devices.end());
+    with_it.insert(*device);
+    if (std::ranges::find(accepted, *device) != accepted.end()) {
       out.notes.push_back(step.what + ": " + error.message);
-    else if (failed.size() + 1 < plan.devices.size())
-      failed.emplace(*device, std::pair(step.what, error));
-    else
+    } else if (failed.size() + with_it.size() < plan.devices.size()) {
+      for (const auto& one : with_it) failed.emplace(one, std::pair(step.what, error));
+    } else {
       return false;
-    left_out.insert(*device);
+    }
+    left_out.merge(with_it);
     return true;
   };
   for (std::size_t i = 0; i < plan.steps.size() && !out.error; ++i) {
@@ -295,7 +329,8 @@ Outcome perform(const Plan& plan, JournalWriter& journal, Hands& hands, OnFailur
   else if (out.error && on_failure == OnFailure::stop)
     out.left.push_back(out.failed);
   else if (!failed.empty()) {
-    for (const auto& [device, why] : failed) out.left.push_back(why.first);
+    for (const auto& [device, why] : failed)
+      if (out.left.empty() || out.left.back() != why.first) out.left.push_back(why.first);
     std::tie(out.failed, out.error) = failed.begin()->second;
     for (const auto& device : plan.devices)
       if (!failed.contains(device) && !out.unclean.contains(device))

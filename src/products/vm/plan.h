@@ -15,9 +15,11 @@ namespace gpuready::vm {
 
 enum class ActionKind {
   write,   // `value` into the attribute `path`, which then reads so; or at least this many
-  bind,    // `driver` gets the device; nothing to do where it has it
+  bind,    // `driver`, or where none is named the one that knows it, gets the device; nothing to do
+           // where it has it
   unbind,  // `driver` lets go of the device; nothing to do where no driver has it
-  reset,   // by the first of the methods in `value` that works; without any: quarantine
+  reset,   // by the first of the methods in `value` that works; without any: quarantine. kHotReset:
+           // `devices` together, by the VFIO driver that they have or, without one, `driver`
   run,     // a command
   idle,    // no one uses `devices`
   rom,     // the hash of its VBIOS is that of before, where it can be read
@@ -95,8 +97,13 @@ std::span<const std::string_view> reset_methods();
 // bus, so that the bus can be reset.
 std::string best_resets(const std::vector<std::string>& methods, bool alone);
 
-// The same of a function among the others of its machine.
-std::string best_resets(const PciFunction& function, const Inventory& inventory);
+// The same of a function among the others of its machine. kHotReset where it has none of its own
+// and all functions on its bus are among `held`, which are handed over together: VFIO resets them
+// together (Linux, vfio.h, VFIO_DEVICE_PCI_HOT_RESET).
+inline constexpr std::string_view kHotReset = "hot";
+std::string best_resets(const PciFunction& function, const Inventory& inventory,
+                        std::span<const PciAddress> held);
+std::vector<PciAddress> on_the_bus_of(const PciAddress& device, const Inventory& inventory);
 
 // A name for a virtual machine: letters, digits, '.', '_', '-' and ':', at most 128.
 Result<void> check_name(std::string_view name);

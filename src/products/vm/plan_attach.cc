@@ -91,7 +91,8 @@ class AttachPlanner {
         refuse_for(uuid, instance->around);
     }
     for (const auto* device : devices_)
-      if (best_resets(device->function, inventory_).empty() && has_memory(device->function))
+      if (best_resets(device->function, inventory_, plan_.devices).empty() &&
+          has_memory(device->function))
         plan_.warnings.push_back(device->function.address.text() +
                                  ": it cannot be reset without others on its bus; after a detach "
                                  "it stays in quarantine until the machine is restarted");
@@ -251,7 +252,8 @@ class AttachPlanner {
       if (has_memory(device->function)) plan_.steps.push_back(vbios_step(device->function.address));
     // All are detached now: none is reset under the feet of another's driver.
     for (const auto* device : moving)
-      if (const auto methods = best_resets(device->function, inventory_); !methods.empty()) {
+      if (const auto methods = best_resets(device->function, inventory_, plan_.devices);
+          !methods.empty() && methods != kHotReset) {
         plan_.steps.push_back(reset_step(device->function.address, methods));
         // A network card or an audio function keeps nothing that its next driver does not clear.
         plan_.steps.back().act.may_fail =
@@ -262,6 +264,13 @@ class AttachPlanner {
       plan_.steps.push_back(override_step(device->function, driver));
       plan_.steps.push_back(bind_step(device->function.address, driver));
     }
+    for (const auto* device : moving)
+      if (has_memory(device->function) &&
+          best_resets(device->function, inventory_, plan_.devices) == kHotReset) {
+        plan_.steps.push_back(hot_reset_step(*device, vfio_driver(*device), inventory_));
+        // What the host left is the host's. What a guest leaves is not.
+        plan_.steps.back().act.may_fail = true;
+      }
   }
 
   void reserve_pages() {
@@ -315,13 +324,22 @@ class AttachPlanner {
 
 std::span<const std::string_view> reset_methods() { return kResets; }
 
-std::string best_resets(const PciFunction& function, const Inventory& inventory) {
-  return best_resets(
-      function.reset_methods, std::ranges::none_of(inventory.devices, [&](const Device& other) {
-        const auto& address = other.function.address;
-        return address != function.address && address.domain == function.address.domain &&
-               address.bus == function.address.bus;
-      }));
+std::string best_resets(const PciFunction& function, const Inventory& inventory,
+                        std::span<const PciAddress> held) {
+  bool alone = true, all_held = true;
+  for (const auto& address : on_the_bus_of(function.address, inventory)) {
+    alone &= address == function.address;
+    all_held &= std::ranges::find(held, address) != held.end();
+  }
+  auto own = best_resets(function.reset_methods, alone);
+  return own.empty() && function.behind_bridge && all_held ? std::string(kHotReset) : own;
+}
+
+std::vector<PciAddress> on_the_bus_of(const PciAddress& device, const Inventory& inventory) {
+  std::vector<PciAddress> all;
+  for (const auto& other : inventory.addresses)
+    if (other.domain == device.domain && other.bus == device.bus) all.push_back(other);
+  return all;
 }
 
 std::string best_resets(const std::vector<std::string>& methods, bool alone) {

@@ -50,6 +50,15 @@ void make_vgpus_anew(const Plan& attached, const Inventory& inventory, Plan& pla
                                   .value = uuid}});
 }
 
+// The VFIO driver that it was bound to; vfio-pci where another program had bound it, and none where
+// libvirt binds.
+std::string vfio_driver_of(const Plan& attached, const PciAddress& device) {
+  if (attached.managed) return {};
+  for (const auto& step : attached.steps)
+    if (step.act.kind == ActionKind::bind && step.act.device == device) return step.act.driver;
+  return "vfio-pci";
+}
+
 // Why a service that runs may not be restarted.
 std::optional<std::string> work_that_needs(const std::string& unit, const Plan& plan,
                                            const Inventory& inventory) {
@@ -85,9 +94,8 @@ Plan plan_detach(const Plan& attached, const Inventory& inventory) {
     for (auto step = attached.steps.rbegin(); step != attached.steps.rend(); ++step)
       if (step->undo && chosen(*step)) plan.steps.push_back(step_of(*step->undo, step->act, why));
   };
-  const auto again_each = [&](ActionKind kind) {
-    for (const auto& step : attached.steps)
-      if (step.act.kind == kind) plan.steps.push_back(step);
+  const auto again_each = [&](auto chosen) {
+    std::ranges::copy_if(attached.steps, std::back_inserter(plan.steps), chosen);
   };
   const auto is_override = [](const PlanStep& step) {
     return step.act.kind == ActionKind::write && step.act.path.ends_with("/driver_override");
@@ -105,10 +113,17 @@ Plan plan_detach(const Plan& attached, const Inventory& inventory) {
                .instances = plan.instances,
                .but_ours = true}});
   make_vgpus_anew(attached, inventory, plan);
+  // While VFIO has them.
+  for (const auto& address : plan.devices)
+    if (const auto* device = inventory.find(address);
+        device && has_memory(device->function) &&
+        best_resets(device->function, inventory, plan.devices) == kHotReset)
+      plan.steps.push_back(hot_reset_step(*device, vfio_driver_of(attached, address), inventory));
   undo_each([](const PlanStep& s) { return s.act.kind == ActionKind::bind; },
             "The virtual machine's driver lets go of it.");
   undo_each(is_override, "Its own driver may have it again.");
-  again_each(ActionKind::reset);
+  again_each(
+      [](const PlanStep& s) { return s.act.kind == ActionKind::reset && !is_hot_reset(s.act); });
   for (const auto& address : plan.devices) {
     const auto* device = inventory.find(address);
     const bool resets = std::ranges::any_of(attached.steps, [&](const PlanStep& step) {
@@ -116,10 +131,11 @@ Plan plan_detach(const Plan& attached, const Inventory& inventory) {
     });
     if (!device || !has_memory(device->function) || resets) continue;
     // One that had its VFIO driver already, or that libvirt bound, was not reset when it was taken.
-    const auto methods = best_resets(device->function, inventory);
+    const auto methods = best_resets(device->function, inventory, plan.devices);
+    if (methods == kHotReset) continue;
     plan.steps.push_back(methods.empty() ? no_reset_step(address) : reset_step(address, methods));
   }
-  again_each(ActionKind::rom);
+  again_each([](const PlanStep& s) { return s.act.kind == ActionKind::rom; });
   undo_each([](const PlanStep& s) { return s.act.kind == ActionKind::unbind; },
             "It gets the driver that it had.");
   undo_each([&](const PlanStep& s) { return s.act.kind == ActionKind::write && !is_override(s); },

@@ -16,9 +16,12 @@ FIELDS_OF(PlanAction) {
   visit.about("action", "One thing that is done.");
   FIELD(kind, "What kind of thing.");
   FIELD(device, "To which device.");
-  FIELD(devices, "For idle: the devices that must be unused.");
+  FIELD(devices,
+        "For idle: the devices that must be unused. For a hot reset: those that are reset.");
   FIELD(instances, "For idle: the mediated devices that must be unused.");
-  FIELD(driver, "Of bind and unbind: the driver.");
+  FIELD(driver,
+        "Of bind and unbind: the driver; of a hot reset: VFIO's; of bind, empty: the one that "
+        "knows the device.");
   FIELD(path, "Of write and renew: the attribute.");
   FIELD(value,
         "Of write: what it gets; empty: nothing. Of reset: the methods, the best first. Of renew: "
@@ -49,7 +52,7 @@ FIELDS_OF(DeviceIdentity) {
 
 FIELDS_OF(Plan) {
   visit.about("plan", "Steps in their order.");
-  FIELD(operation, "attach or detach.", kAlways);
+  FIELD(operation, "attach, detach or hold.", kAlways);
   FIELD(name, "What the devices are for.", kAlways);
   FIELD(devices, "All devices that move.", kAlways);
   FIELD(instances, "Mediated devices, by UUID.");

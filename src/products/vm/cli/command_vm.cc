@@ -36,6 +36,9 @@ constexpr CommandEntry kVmSubcommands[] = {
     {"recover", "Complete or roll back operations after a crash or a restart", declare_vm_recover,
      "vm recover\n"
      "vm recover --accept 0000:17:00.0"},
+    {"hold", "Keep undecided devices from their drivers at boot, until recover", declare_vm_hold,
+     "vm hold\n"
+     "vm hold --quiet"},
     {"doctor", "Diagnose passthrough on a host, or a guest without its GPU", declare_vm_doctor,
      "vm doctor\n"
      "vm doctor --console guest.log"},

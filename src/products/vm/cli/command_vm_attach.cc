@@ -115,6 +115,10 @@ int recover(const VmAttachOptions& options) {
                    [&](vm::Hands& hands) { return vm::recover(hands, *accept); });
 }
 
+int hold(const VmAttachOptions& options) {
+  return carry_out("vm hold", options, [](vm::Hands& hands) { return vm::hold(hands); });
+}
+
 int status(const VmAttachOptions& options) {
   const auto start = Clock::now();
   auto host = open_host(options.globals);
@@ -224,6 +228,18 @@ void declare_vm_recover(CommandSpec& command) {
   add_deadline(command, *options);
   add_output(command, options->globals);
   command.footer = kVmAttachExits;
+}
+
+void declare_vm_hold(CommandSpec& command) {
+  auto options = std::make_shared<VmAttachOptions>();
+  command.run = [options] { return hold(*options); };
+  add_deadline(command, *options);
+  add_output(command, options->globals);
+  command.footer =
+      "For gpuready-vm-hold.service, before drivers load. vm recover releases the devices.\nExit "
+      "codes: 0 held, or nothing is to be held; 1 a device could not be held; 2 wrong usage, or "
+      "not "
+      "root.";
 }
 
 }  // namespace gpuready::cli

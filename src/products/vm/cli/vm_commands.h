@@ -12,6 +12,7 @@ void declare_vm_attach(CommandSpec& command);
 void declare_vm_detach(CommandSpec& command);
 void declare_vm_status(CommandSpec& command);
 void declare_vm_recover(CommandSpec& command);
+void declare_vm_hold(CommandSpec& command);
 void declare_vm_doctor(CommandSpec& command);
 void declare_vm_args(CommandSpec& command);
 

@@ -329,7 +329,8 @@ Matches iommu_faults(const HostView& view) {
 Matches no_reset(const HostView& view) {
   return of_devices(view, [&](const Device& device) -> std::optional<Evidence> {
     const auto& function = device.function;
-    if (!has_memory(function) || !best_resets(function, view.state.inventory).empty())
+    if (!has_memory(function) ||
+        !best_resets(function, view.state.inventory, device.around.moves_together).empty())
       return std::nullopt;
     return sysfs(
         function, "reset_method",
@@ -552,7 +553,7 @@ std::vector<HostCause> make_table() {
        quarantined},
       {{.id = "no-reset",
         .severity = warning,
-        .title = "The kernel knows no reset for the device",
+        .title = "The device cannot be reset",
         .explanation = "What a guest leaves in it stays until the power is off.",
         .cure = "Restart the machine with the power off between two users.",
         .action = power_cycle},

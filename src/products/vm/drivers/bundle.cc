@@ -83,7 +83,8 @@ std::vector<std::string> inconsistencies(const DriverBundle& bundle) {
   std::set<std::string> paths;
   for (const auto& file : bundle.files) {
     if (!paths.insert(file.path).second) found.push_back(file.path + " is listed twice");
-    if (file.module && !file.module->version.empty() && file.module->version != version)
+    if (file.module && has_driver_version(file.module->name) && !file.module->version.empty() &&
+        file.module->version != version)
       found.push_back(fmt::format(
           "{} is of version {}, the libraries are of {}: the driver refuses such a mixture",
           file.path, file.module->version, version));

@@ -104,6 +104,7 @@ constexpr Data kData[] = {
 struct Module {
   std::string_view name;
   std::vector<Capability> serves;
+  bool has_own_version = false;
 };
 const std::vector<Module>& modules() {
   static const std::vector<Module> kModules = {
@@ -112,11 +113,19 @@ const std::vector<Module>& modules() {
       {"nvidia_modeset", {graphics}},
       {"nvidia_drm", {graphics}},
       {"nvidia_peermem", {other}},
-      {"nvidia_fs", {other}},
+      {"nvidia_fs", {other}, true},
       {"nvidia_vgpu_vfio", {other}},
   };
   return kModules;
 }
+
+const Module* find_module(std::string_view name) {
+  const auto found = std::ranges::find(modules(), name, &Module::name);
+  return found == modules().end() ? nullptr : &*found;
+}
+
+// Linux's own, for the backlight of laptops.
+constexpr std::string_view kOfKernel = "nvidia-wmi-ec-backlight";
 
 bool fits(std::string_view pattern, std::string_view text) {
   return pattern.ends_with('*') ? text.starts_with(pattern.substr(0, pattern.size() - 1))
@@ -197,7 +206,8 @@ std::optional<KnownFile> known_file(std::string_view file_name, std::string_view
   if (auto library = known_library(file_name, version)) return library;
   if (const auto stem = module_file_stem(file_name)) {
     // Debian puts the driver's name before that of the module: nvidia-current-uvm.ko.
-    if (*stem == "nvidia" || stem->starts_with("nvidia-") || stem->starts_with("nvidia_"))
+    if (*stem == "nvidia" ||
+        ((stem->starts_with("nvidia-") || stem->starts_with("nvidia_")) && *stem != kOfKernel))
       return KnownFile{DriverFileKind::module, {}, {}};
     return std::nullopt;
   }
@@ -228,9 +238,15 @@ std::vector<std::string> further_names(std::string_view soname) {
 }
 
 std::vector<Capability> capabilities_of_module(std::string_view module) {
-  for (const auto& known : modules())
-    if (known.name == module) return known.serves;
+  if (const auto* known = find_module(module)) return known->serves;
   return {compute, utility, graphics, video, other};  // what a driver's module depends on
+}
+
+bool is_driver_module(std::string_view module) { return find_module(module) != nullptr; }
+
+bool has_driver_version(std::string_view module) {
+  const auto* known = find_module(module);
+  return known != nullptr && !known->has_own_version;
 }
 
 }  // namespace gpuready::vm

@@ -27,6 +27,9 @@ std::vector<std::string> further_names(std::string_view soname);
 
 // The capabilities for which a module is loaded; `other` for one that is loaded on demand alone.
 std::vector<Capability> capabilities_of_module(std::string_view module);
+// Whether a module, as the kernel names it, is NVIDIA's; and whether its version is the driver's.
+bool is_driver_module(std::string_view module);
+bool has_driver_version(std::string_view module);
 
 // Whether a library that is called so is the driver's and of one version only, though its name need
 // not tell which: "libcuda.so.1".

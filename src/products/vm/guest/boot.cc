@@ -23,6 +23,7 @@
 #include "vm/guest/inject.h"
 #include "vm/guest/load_modules.h"
 #include "vm/guest/nodes.h"
+#include "vm/guest/volumes.h"
 
 namespace gpuready::vm {
 namespace {
@@ -30,6 +31,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kNewRoot = "/newroot";
+constexpr const char* kKeptFirmware = "/run/gpuready/firmware";
 constexpr auto kRootDeadline = std::chrono::seconds(20);
 
 // A whole file of the kernel's, or nothing.
@@ -115,12 +117,14 @@ bool mount_root(const GuestConfig& config, Steps& steps) {
   const auto until = std::chrono::steady_clock::now() + kRootDeadline;
   std::string why;
   do {
+    const auto device = find_volume(config.root);
+    if (!device) why = device.error().message;
     const auto types =
         config.root_type.empty() ? disk_filesystems() : std::vector<std::string>{config.root_type};
-    for (const auto& type : types) {
-      if (::mount(config.root.c_str(), kNewRoot, type.c_str(), flags, config.root_flags.c_str()) ==
-          0) {
-        steps.add(StepState::ok, "root", config.root, "mounted as " + type);
+    for (const auto& type : device ? types : std::vector<std::string>()) {
+      if (::mount(device->c_str(), kNewRoot, type.c_str(), flags, config.root_flags.c_str()) == 0) {
+        steps.add(StepState::ok, "root", config.root,
+                  (*device == config.root ? "" : *device + ", ") + "mounted as " + type);
         return true;
       }
       why = type + ": " + std::strerror(errno);
@@ -172,6 +176,34 @@ int run_to_end(const std::string& root, const std::vector<std::string>& command)
   }
   const auto& outcome = running->outcome();
   return outcome.end == JobEnd::exited ? outcome.exit_code : 128 + outcome.signal;
+}
+
+// The kernel looks for firmware in process 1's root, and a driver may ask for it late: NVIDIA's
+// does when the first program opens a GPU. So the initrd's files stay reachable from the next root.
+void keep_files(Steps& steps) {
+  constexpr const char* kPath = "/sys/module/firmware_class/parameters/path";
+  const auto root = RootFolder::open(kNewRoot);
+  if (!root) return;
+  const auto keep = [&](const char* from, const std::string& to) {
+    if (!fs::exists(from)) return false;
+    const auto bound = root->bind(from, to, true);
+    steps.add(bound ? StepState::ok : StepState::failed, "keep", from,
+              bound ? "in " + to : bound.error().message);
+    return bound.has_value();
+  };
+  keep("/lib/modules", "/run/gpuready/modules");
+  if (!keep("/lib/firmware", kKeptFirmware)) return;
+  if (const auto given = std::string(trim(slurp(kPath))); !given.empty()) {
+    steps.add(
+        StepState::warning, "keep", "firmware",
+        fmt::format("firmware_class.path={} is given: it must lead to {}", given, kKeptFirmware));
+    return;
+  }
+  const Descriptor file(::open(kPath, O_WRONLY | O_CLOEXEC));
+  const std::string_view path = kKeptFirmware;
+  if (!file || ::write(file.get(), path.data(), path.size()) < 0)
+    steps.add(StepState::failed, "keep", "firmware",
+              fmt::format("{}: {}", kPath, std::strerror(errno)));
 }
 
 bool enter_root(Steps& steps) {
@@ -335,7 +367,7 @@ int run_as_init(const std::vector<std::string>& command) {
       exit_code = run_to_end(kNewRoot, start);
       steps.add(exit_code == 0 ? StepState::ok : StepState::failed, "end", start[0],
                 fmt::format("exit code {}", exit_code));
-    } else if (enter_root(steps)) {
+    } else if (keep_files(steps); enter_root(steps)) {
       steps.add(StepState::ok, "start", start[0], "takes over");
       const auto error = replace_program(start[0], {start.begin() + 1, start.end()});
       steps.add(StepState::failed, "start", start[0], error.message);

@@ -10,14 +10,11 @@
 
 #include "base/descriptor.h"
 #include "base/text.h"
+#include "vm/drivers/driver_files.h"
 #include "vm/drivers/module_info.h"
 
 namespace gpuready::vm {
 namespace {
-
-bool is_drivers(const ModuleInfo& module) {
-  return module.name == "nvidia" || module.name.starts_with("nvidia_");
-}
 
 int load(const std::string& path, const std::string& parameters) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -63,7 +60,7 @@ bool load_modules(const DriverBundle& bundle, const LoadOptions& options, Steps&
   std::vector<ModuleInfo> modules;
   std::string other_release;
   for (const auto& file : bundle.files) {
-    if (!file.module || is_drivers(*file.module) != options.driver) continue;
+    if (!file.module || is_driver_module(file.module->name) != options.driver) continue;
     if (file.module->kernel_release == options.kernel_release)
       modules.push_back(*file.module);
     else

@@ -132,9 +132,10 @@ void show_device(const Device& device, const vm::Inventory& inventory, TerminalT
   show_fact(out, "IOMMU group", text_of(function.iommu_group));
   show_fact(out, "Moves with",
             around.moves_together.size() > 1 ? joined(around.moves_together) : std::string());
-  const auto resets = vm::best_resets(function, inventory);
+  const auto resets = vm::best_resets(function, inventory, around.moves_together);
   show_fact(out, "Reset",
-            !resets.empty()                  ? resets
+            resets == vm::kHotReset          ? "through VFIO, with all functions on its bus"
+            : !resets.empty()                ? resets
             : function.reset_methods.empty() ? "none that the kernel knows"
                                              : "none without resetting others on its bus");
   for (const auto& bar : function.bars)

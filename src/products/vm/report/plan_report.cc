@@ -60,6 +60,11 @@ std::string about(const Done& done, bool planned_only) {
   if (planned_only)
     return fmt::format("{} would {} {} for {}.", counted(plan.steps.size(), "step"),
                        attach ? "attach" : "give back", all_of(plan), whom(plan));
+  if (plan.operation == "hold")
+    return outcome.error ? fmt::format("{}: {}", outcome.failed, outcome.error->message)
+                         : fmt::format("{} {} for gpuready vm recover.",
+                                       counted(outcome.done.size(), "device"),
+                                       outcome.done.size() == 1 ? "waits" : "wait");
   if (!outcome.left.empty())
     return fmt::format("{} did not end: gpuready vm recover goes on with it.", plan.operation);
   if (outcome.error)

@@ -115,6 +115,12 @@ class FakeKernel : public Host, public Storage {
   }
   std::set<std::string> enabled;  // services that a restart starts
 
+  // As the kernel chooses a device's driver.
+  void load_driver(Device& device) const {
+    const auto& wanted = device.override_.empty() ? device.native : device.override_;
+    if (device.bound.empty() && drivers.contains(wanted)) device.bound = wanted;
+  }
+
   void serve(const std::string& unit, const std::string& pid, const std::string& process,
              const std::vector<std::string>& paths) {
     services.insert(unit);
@@ -307,6 +313,12 @@ inline Result<void> FakeKernel::write_attribute(const std::string& path, std::st
     ++mediated_made;
     return {};
   }
+  if (path == kBus + "drivers_probe") {
+    const auto device = devices.find(value);
+    if (device == devices.end()) return fail_errno(path, ENODEV);
+    load_driver(device->second);
+    return {};
+  }
   if (const auto rest = after_prefix(path, kBus + "drivers/")) {
     const std::string driver(rest->substr(0, rest->find('/')));
     const auto device = devices.find(value);
@@ -352,6 +364,15 @@ inline Result<JobOutcome> FakeKernel::run(const Job& job) {
       out.end = JobEnd::hung;
       out.abandoned = true;
       out.waits_in = "nv_pci_remove";
+      return out;
+    }
+    if (job.args[1] == attribute::kHotReset) {
+      for (const auto address : split(job.args[3], " ")) {
+        auto& reset = devices.at(std::string(address));
+        EXPECT_EQ(reset.bound, "vfio-pci") << address;
+        ++reset.resets;
+      }
+      out.out = "0\n";
       return out;
     }
     out.out = attribute_answer(*this, *outer, std::span(job.args).subspan(1));

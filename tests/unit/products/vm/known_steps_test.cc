@@ -97,7 +97,7 @@ TEST(KnownSteps, AnythingElseIsRefused) {
         of_host("/sys/devices/system/node/node0/hugepages/hugepages-2048MB/nr_hugepages", "1"),
         of_host("/sys/devices/system/node/node0/hugepages/hugepages-2048kB/free_hugepages", "1"),
         driver(ActionKind::bind, "../../../tmp"),
-        driver(ActionKind::bind, ""),
+        driver(ActionKind::unbind, ""),
         driver(ActionKind::unbind, ".."),
         PlanAction{.kind = ActionKind::bind, .driver = "nvidia"},
         reset("flr;id"),

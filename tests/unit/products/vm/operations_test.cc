@@ -545,6 +545,63 @@ TEST(VmOperations, ADeviceWithoutAResetWaitsForARestart) {
   EXPECT_TRUE(attach(hands, for_guest())->ok());
 }
 
+// The GPU has no reset but its bus's, which its audio function shares.
+void share_bus_reset(FakeKernel& kernel) {
+  for (const std::string address : {kGpuText, kAudioText}) {
+    const auto folder = "/sys/bus/pci/devices/" + address;
+    kernel.files[folder + "/reset_method"] = "bus\n";
+    kernel.places[folder] = "/sys/devices/pci0000:16/0000:16:01.0/" + address;
+  }
+}
+
+TEST(VmOperations, FunctionsOfOneSlotAreResetTogetherByVfio) {
+  FakeKernel kernel;
+  fill(kernel);
+  share_bus_reset(kernel);
+  auto hands = kernel.hands(kernel);
+  const auto attached = attach(hands, for_guest());
+  ASSERT_TRUE(attached && attached->ok());
+  EXPECT_TRUE(attached->plan.warnings.empty()) << join(attached->plan.warnings, "; ");
+  EXPECT_EQ(kernel.devices[kGpuText].resets, 1);
+  EXPECT_EQ(kernel.devices[kAudioText].resets, 1);
+  const auto detached = detach(hands, "guest-1", {});
+  ASSERT_TRUE(detached && detached->front().ok());
+  EXPECT_TRUE(detached->front().outcome.unclean.empty());
+  EXPECT_EQ(kernel.devices[kGpuText].resets, 2);
+  EXPECT_EQ(kernel.devices[kAudioText].resets, 2);
+  EXPECT_TRUE(kernel.is_as_at_first());
+}
+
+// libvirt returns devices to their drivers after a reset of its own; without a driver, no one did.
+TEST(VmOperations, WhatLibvirtLeftWithoutADriverWasNotReset) {
+  FakeKernel kernel;
+  fill(kernel);
+  share_bus_reset(kernel);
+  auto hands = kernel.hands(kernel);
+  auto request = for_guest();
+  request.managed = true;
+  ASSERT_TRUE(attach(hands, request)->ok());
+  kernel.devices[kAudioText].bound = kernel.devices[kGpuText].bound = "";
+  const auto detached = detach(hands, "guest-1", {});
+  ASSERT_TRUE(detached);
+  ASSERT_TRUE(detached->front().outcome.error);
+  EXPECT_TRUE(contains(detached->front().outcome.error->message, "restart the machine"));
+  EXPECT_EQ(read_state(kernel, "/state")->inventory.find(kGpu)->around.attached_to, "guest-1");
+}
+
+// Another device on the bus stays with the host.
+TEST(VmOperations, NoBusIsResetUnderOthers) {
+  FakeKernel kernel;
+  fill(kernel);
+  share_bus_reset(kernel);
+  kernel.add("0000:17:01.0", {.class_code = "0x020000", .group = 5, .native = "nvme"});
+  auto hands = kernel.hands(kernel);
+  const auto attached = attach(hands, for_guest());
+  ASSERT_TRUE(attached && attached->ok());
+  EXPECT_TRUE(contains(join(attached->plan.warnings, "; "), "without others on its bus"));
+  EXPECT_EQ(kernel.devices[kGpuText].resets, 0);
+}
+
 TEST(VmOperations, ADeviceWithoutAResetIsBackAfterARestart) {
   FakeKernel kernel;
   fill(kernel);
@@ -560,6 +617,74 @@ TEST(VmOperations, ADeviceWithoutAResetIsBackAfterARestart) {
   ASSERT_TRUE(recovered && recovered->size() == 1);
   EXPECT_TRUE(recovered->front().outcome.unclean.empty());
   EXPECT_TRUE(attach(hands, for_guest())->ok());
+}
+
+// What a restart does where hold() runs before drivers load.
+void restart_and_hold(FakeKernel& kernel, Hands& hands) {
+  kernel.restart(MemoryStorage::Names::all);
+  for (auto& [address, device] : kernel.devices) device.bound.clear();
+  const auto held = hold(hands);
+  ASSERT_TRUE(held) << held.error().message;
+  for (const auto& done : *held) EXPECT_TRUE(done.ok());
+  for (auto& [address, device] : kernel.devices) kernel.load_driver(device);
+}
+
+TEST(VmOperations, NoDriverGetsAnUndecidedDeviceAtBoot) {
+  FakeKernel kernel;
+  fill(kernel);
+  auto hands = kernel.hands(kernel);
+  ASSERT_TRUE(attach(hands, for_guest())->ok());
+  restart_and_hold(kernel, hands);
+  EXPECT_EQ(kernel.devices[kGpuText].bound, "");
+  EXPECT_EQ(kernel.devices[kAudioText].bound, "");
+  EXPECT_EQ(kernel.devices["0000:65:00.0"].bound, "nvidia");
+  const auto recovered = recover(hands);
+  ASSERT_TRUE(recovered && recovered->size() == 1 && recovered->front().ok());
+  EXPECT_TRUE(kernel.is_as_at_first());
+  EXPECT_EQ(kernel.devices[kGpuText].resets, 2) << "before its driver has it again";
+  EXPECT_TRUE(hold(hands)->empty());
+}
+
+TEST(VmOperations, WhatWasHeldForLibvirtGetsItsDriver) {
+  FakeKernel kernel;
+  fill(kernel);
+  auto hands = kernel.hands(kernel);
+  auto request = for_guest();
+  request.managed = true;
+  ASSERT_TRUE(attach(hands, request)->ok());
+  restart_and_hold(kernel, hands);
+  EXPECT_EQ(kernel.devices[kAudioText].bound, "");
+  const auto recovered = recover(hands);
+  ASSERT_TRUE(recovered && recovered->size() == 1 && recovered->front().ok());
+  EXPECT_TRUE(kernel.is_as_at_first());
+}
+
+TEST(VmOperations, WhatIsHeldInQuarantineIsReleasedBeforeItsTest) {
+  FakeKernel kernel;
+  fill(kernel);
+  auto hands = kernel.hands(kernel);
+  ASSERT_TRUE(attach(hands, for_guest())->ok());
+  kernel.clean_passes = false;
+  ASSERT_TRUE(detach(hands, "guest-1", {}));
+  restart_and_hold(kernel, hands);
+  EXPECT_EQ(kernel.devices[kGpuText].bound, "");
+  kernel.clean_passes = true;
+  const auto recovered = recover(hands);
+  ASSERT_TRUE(recovered && recovered->size() == 1 && recovered->front().ok());
+  EXPECT_TRUE(kernel.is_as_at_first());
+}
+
+TEST(VmOperations, OnlyAnotherBootsClaimsAreHeld) {
+  FakeKernel kernel;
+  fill(kernel);
+  auto hands = kernel.hands(kernel);
+  ASSERT_TRUE(attach(hands, for_guest())->ok());
+  EXPECT_TRUE(hold(hands)->empty());
+  kernel.restart(MemoryStorage::Names::all);  // its driver was in the initramfs
+  const auto late = hold(hands);
+  ASSERT_TRUE(late && late->size() == 1 && late->front().ok());
+  EXPECT_TRUE(contains(join(late->front().outcome.notes, "; "), "initramfs"));
+  EXPECT_EQ(kernel.devices[kGpuText].override_, "");
 }
 
 TEST(VmOperations, AnotherVbiosKeepsADeviceInQuarantine) {
@@ -767,10 +892,11 @@ void recover_to_whole(FakeKernel& kernel, const std::string& where) {
 
 enum class Then { goes_on, process_dies, power_cut_names_all, power_cut_names_synced };
 
-void walk(bool detaching, Then then) {
+void walk(bool detaching, Then then, void (*change)(FakeKernel&) = [](FakeKernel&) {}) {
   for (std::size_t at = 1;; ++at) {
     FakeKernel kernel;
     fill(kernel);
+    change(kernel);
     if (detaching) {
       auto before = kernel.hands(kernel);
       ASSERT_TRUE(attach(before, for_guest())->ok());
@@ -784,7 +910,8 @@ void walk(bool detaching, Then then) {
     else
       static_cast<void>(attach(hands, for_guest()));
     const std::string where = "call " + std::to_string(at) + ": ";
-    if (then == Then::power_cut_names_all) kernel.restart(MemoryStorage::Names::all);
+    auto after = kernel.hands(kernel);
+    if (then == Then::power_cut_names_all) restart_and_hold(kernel, after);
     if (then == Then::power_cut_names_synced) kernel.restart(MemoryStorage::Names::synced);
     // A process that died leaves services as they are: recover starts them.
     recover_to_whole(kernel, where);
@@ -804,6 +931,9 @@ TEST(VmOperationsWalk, AttachWhenThePowerGoesAndNamesAreLost) {
 }
 TEST(VmOperationsWalk, DetachWhenAWriteFails) { walk(true, Then::goes_on); }
 TEST(VmOperationsWalk, DetachWhenItDies) { walk(true, Then::process_dies); }
+TEST(VmOperationsWalk, DetachOfASharedBusWhenItDies) {
+  walk(true, Then::process_dies, share_bus_reset);
+}
 TEST(VmOperationsWalk, DetachWhenThePowerGoes) { walk(true, Then::power_cut_names_all); }
 TEST(VmOperationsWalk, DetachWhenThePowerGoesAndNamesAreLost) {
   walk(true, Then::power_cut_names_synced);

@@ -118,7 +118,7 @@ TEST(Collect, ModulesOfOneKernelWithWhatTheyNeed) {
   folder.write(kernel + "modules.dep", "kernel/drm.ko: kernel/i2c.ko\nkernel/i2c.ko:\n");
   folder.write(kernel + "modules.builtin", "kernel/base.ko\n");
   folder.write(kernel + "kernel/drm.ko", make_driver_module("drm", "", "i2c-core,base"));
-  folder.write(kernel + "kernel/i2c.ko", make_driver_module("i2c", ""));
+  folder.write(kernel + "kernel/i2c.ko", make_driver_module("i2c", "0.9"));  // a version of its own
   const auto host = test_host();
   const auto bundle = collect_bundle(
       {.from = {folder.path("driver")}, .kernel_release = "6.1.0-test", .modules = {"i2c"}},
@@ -126,6 +126,7 @@ TEST(Collect, ModulesOfOneKernelWithWhatTheyNeed) {
   ASSERT_TRUE(bundle) << bundle.error().message;
   EXPECT_NE(find(*bundle, "modules/6.1.0-test/drm.ko"), nullptr);
   EXPECT_NE(find(*bundle, "modules/6.1.0-test/i2c.ko"), nullptr);
+  EXPECT_EQ(inconsistencies(*bundle), std::vector<std::string>{});
   EXPECT_EQ(bundle->kernel_releases, std::vector<std::string>{"6.1.0-test"});
   const auto all = fmt::format("{}", fmt::join(bundle->warnings, "\n"));
   EXPECT_NE(all.find("the module drm needs the module i2c_core"), std::string::npos) << all;

@@ -30,11 +30,22 @@ TEST(DriverFiles, AreKnownByName) {
   EXPECT_EQ(kind("libz.so.580.65.06"), "none");
   EXPECT_EQ(kind("nvidia.ko"), "module");
   EXPECT_EQ(kind("nvidia-uvm.ko.xz"), "module");
+  EXPECT_EQ(kind("nvidia-current-uvm.ko"), "module");
+  EXPECT_EQ(kind("nvidia-wmi-ec-backlight.ko.xz"), "none");  // Linux's, for laptops
   EXPECT_EQ(kind("nvidia.ko.md5"), "none");
   EXPECT_EQ(kind("e1000e.ko"), "none");
   EXPECT_EQ(kind("gsp_ga10x.bin"), "firmware");
   EXPECT_EQ(kind("nvidia-smi"), "program");
   EXPECT_EQ(kind("nvidia-smi.1.gz"), "none");
+}
+
+TEST(DriverModules, AreToldFromTheKernels) {
+  EXPECT_TRUE(is_driver_module("nvidia_uvm"));
+  EXPECT_FALSE(is_driver_module("nvidia_wmi_ec_backlight"));
+  EXPECT_FALSE(is_driver_module("nvme"));
+  EXPECT_TRUE(has_driver_version("nvidia_uvm"));
+  EXPECT_FALSE(has_driver_version("nvidia_fs"));
+  EXPECT_FALSE(has_driver_version("nvme"));
 }
 
 TEST(DriverModules, SayWhatTheyAre) {
