@@ -129,7 +129,7 @@ Result<KnownFault> parse_row(const Json& doc, const Json& symptoms) {
     return Error{ErrorKind::bad_input, fmt::format("{}: it names no version", fault.id)};
   for (const auto range : ranges)
     if (!are_ranges(range))
-      return Error{ErrorKind::bad_input, fmt::format("{}: `{}` is no range", fault.id, range)};
+      return Error{ErrorKind::bad_input, fmt::format("{}: `{}` is not a range", fault.id, range)};
   return fault;
 }
 

@@ -56,7 +56,7 @@ bool are_ranges(std::string_view text);
 // Of the module that runs; of one that was not built or loaded, of its libraries. Empty: not known.
 std::string known_driver(const Machine& machine, Vendor vendor);
 std::vector<std::string> known_toolkits(const Machine& machine, Vendor vendor);
-// The GPUs (indices) that a row is about, by versions and GPUs alone.
+// The GPUs (indices) that a row is about, by its versions and GPUs only.
 std::vector<int> concerned(const Machine& machine, const KnownFault& fault);
 
 }  // namespace gpuready

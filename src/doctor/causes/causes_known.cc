@@ -14,7 +14,7 @@
 namespace gpuready::doctor {
 namespace {
 
-constexpr std::size_t kFaultsMax = 3;  // that are told of one machine
+constexpr std::size_t kFaultsMax = 3;  // reported for one machine
 
 // What of the machine the row is about, as evidence.
 std::vector<Evidence> versions_named(const Machine& machine, const KnownFault& fault) {

@@ -1,5 +1,5 @@
-// Faults that were published with versions: the file, its ranges, and of which machines they are
-// told. What each machine must match was written down from the sources.
+// Faults that were published with versions: the file, its ranges, and for which machines they are
+// reported. What each machine must match was written down from the sources.
 #include "doctor/known_faults.h"
 
 #include <fmt/format.h>
@@ -65,7 +65,7 @@ TEST(KnownFaults, AWrongFileIsRefusedWithItsRow) {
   EXPECT_EQ(error_of(R"({"id": "a", "vendor": "arm", "kernels": "6.1", )" + rest),
             "a: unknown vendor or sureness");
   EXPECT_EQ(error_of(R"({"id": "a", "vendor": "amd", "kernels": "6.2..6.1", )" + rest),
-            "a: `6.2..6.1` is no range");
+            "a: `6.2..6.1` is not a range");
   EXPECT_EQ(error_of(R"({"id": "a", "vendor": "amd", "kernels": "6.1"})"),
             "a: symptoms is missing");
 }
@@ -294,8 +294,7 @@ TEST(KnownFaults, OfManyThatFitTheFirstOfEachSymptomIsTold) {
   const auto known = known_of(machine);
   ASSERT_EQ(known.size(), 1u);
   EXPECT_EQ(known[0].title,
-            "Driver 470.57.02 with Linux 6.16.3 is known not to build, unless its package is "
-            "patched");
+            "Driver 470.57.02 with Linux 6.16.3 is known not to build unless patched");
   EXPECT_EQ(known[0].cure, "Fixed in driver 570.153.02.");
 }
 
@@ -312,10 +311,11 @@ TEST(KnownFaults, TheDocsAreCurrent) {
       "has these versions and such a GPU, and shows a finding that it\nwould fit; the severe ones "
       "also without. Versions: `570..570.158.01` includes both, `535..<535.216.03` excludes the "
       "last,\n`6.15..` has no end, `6.8` stands for all that begin with it.\n\n"
-      "The last column says what the source names: the versions (`published`), only the version "
-      "that fixes it\n(`fixed_only`: from the branch's first version on, as assumed), or versions "
-      "that users name (`reported`). This page is\ngenerated from `src/doctor/known_faults.json`, "
-      "which was written in November 2026.\n\n"
+      "The source names these versions; where only the version that fixes it (`fixed_only`: from "
+      "the branch's first version on,\nas assumed), or users name them (`reported`), the last "
+      "column "
+      "says so. This page is generated from\n`src/doctor/known_faults.json`, which was written in "
+      "November 2026.\n\n"
       "| id | GPUs | versions | known | fixed in | source |\n|---|---|---|---|---|---|\n";
   for (const auto& fault : known_faults()) {
     const auto driver = fault.flavour.empty() ? "driver" : fault.flavour + " driver";
@@ -324,11 +324,12 @@ TEST(KnownFaults, TheDocsAreCurrent) {
                              cell(fault.vendor == Vendor::amd ? "ROCm" : "CUDA", fault.toolkits)})
       if (!part.empty()) versions += (versions.empty() ? "" : ", ") + part;
     page += fmt::format(
-        "| `{}`{} | {} | {} | {} | {} | {} (`{}`) |\n", fault.id, fault.severe ? ", severe" : "",
+        "| `{}`{} | {} | {} | {} | {} | {}{} |\n", fault.id, fault.severe ? ", severe" : "",
         fault.gpus.empty() ? "any of " + std::string(to_string(fault.vendor)) : fault.gpus,
         versions, fault.text, fault.fixed.empty() ? "-" : fault.fixed,
         fault.source.starts_with("http") ? "<" + fault.source + ">" : fault.source,
-        name_of(fault.sureness));
+        fault.sureness == Sureness::published ? ""
+                                              : fmt::format(" (`{}`)", name_of(fault.sureness)));
   }
   value::expect_current("docs/known-faults.md", page);
 }
