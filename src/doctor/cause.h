@@ -17,10 +17,12 @@
 
 namespace gpuready::doctor {
 
+struct Told;
 struct Facts {
   const Machine& machine;
   const DiagnoseOptions& options;
-  const std::set<int>& blamed;  // GPUs that an error of an earlier row concerns
+  const std::set<int>& blamed;    // GPUs that an error of an earlier row concerns
+  const std::vector<Told>& told;  // by the earlier rows
 };
 
 // What a match says about the machine as it is now.
@@ -130,6 +132,7 @@ std::vector<Cause> health_causes();    // causes_health.cc: memory, links, power
 std::vector<Cause> amd_causes();       // causes_amd.cc
 std::vector<Cause> symptom_causes();   // causes_symptom.cc: told only when no cause was found
 std::vector<Cause> unseen_causes();    // causes_unseen.cc: what could not be looked at
+std::vector<Cause> known_causes();     // causes_known.cc: faults of these versions
 std::vector<Cause> change_causes();    // compare.cc: what two looks at a machine tell
 
 }  // namespace gpuready::doctor

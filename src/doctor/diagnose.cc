@@ -28,7 +28,7 @@ bool blames(const Finding& finding, const Gpu& gpu) {
 std::vector<Finding> diagnose(const Machine& machine, const DiagnoseOptions& options) {
   std::vector<doctor::Told> told;
   std::set<int> blamed;
-  const doctor::Facts facts{machine, options, blamed};
+  const doctor::Facts facts{machine, options, blamed, told};
   for (const auto& cause : doctor::causes()) {
     const auto first = told.size();
     for (auto& match : cause.match ? cause.match(facts) : doctor::refused(facts, cause.lines))

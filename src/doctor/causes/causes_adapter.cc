@@ -63,6 +63,15 @@ std::vector<Match> bad_bar(const Facts& facts) {
   return matches;
 }
 
+void died_at_work(Match& match) {
+  match.title = "The GPU's system processor (GSP) stopped answering";
+  match.explanation =
+      "The firmware on the GPU's system processor hung or failed while at work, so the driver lost "
+      "control of the GPU.";
+  match.cure = "Reset the GPU (reboot if that fails), then update the driver.";
+  match.command = "nvidia-smi --gpu-reset -i {pci}";
+}
+
 std::vector<Match> gsp_failed(const Facts& facts) {
   const auto& machine = facts.machine;
   auto matches =
@@ -74,19 +83,19 @@ std::vector<Match> gsp_failed(const Facts& facts) {
   for (const auto& hit : log_hits(machine, {"nvidia: Direct firmware load for nvidia/*/gsp*"}))
     for (auto& match : matches)
       if (match.evidence.size() < 4) match.evidence.push_back(evidence("kernel log", hit.text));
-  const auto at_start = matches;
+  const auto is_told = [&](const Match& match) {
+    return std::ranges::any_of(matches, [&](const Match& told) { return told.gpus == match.gpus; });
+  };
+  for (auto& match : refused(facts, {"NVRM: ...GSP RM heartbeat timed out"})) {
+    if (is_told(match)) continue;
+    died_at_work(match);
+    matches.push_back(std::move(match));
+  }
   for (const auto& gpu : machine.gpus) {  // GSP died at work
     Match match = about(gpu);
-    if (std::any_of(at_start.begin(), at_start.end(),
-                    [&](const Match& told) { return told.gpus == match.gpus; }))
-      continue;
+    if (is_told(match)) continue;
     if (gpu.vendor != Vendor::nvidia || !add_xids(machine, gpu, {119, 120}, match)) continue;
-    match.title = "The GPU's system processor (GSP) stopped answering";
-    match.explanation =
-        "The firmware on the GPU's system processor hung or failed while at work, so the driver "
-        "lost control of the GPU.";
-    match.cure = "Reset the GPU (reboot if that fails), then update the driver.";
-    match.command = "nvidia-smi --gpu-reset -i {pci}";
+    died_at_work(match);
     if (works(machine, gpu)) {
       match.severity = Severity::warning;
       match.standing = Standing::past;

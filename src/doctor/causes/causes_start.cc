@@ -123,6 +123,16 @@ constexpr StartReason kStartReasons[] = {
      "machine.",
      "Switch the mode off on the host (gpu_admin_tools: --set-cc-mode=off), or hand the GPU to a "
      "confidential virtual machine."},
+    {"NVRM: ...osInitNvMapping: *** Cannot attach gpu",
+     "The GPU is at its address and does not answer there as a GPU does.",
+     "Cut the power and start again; if it stays, look at its slot, riser or cable. In "
+     "confidential "
+     "computing mode, turn persistence on before the first program: the GPU starts once a reset.",
+     Action::power_cycle},
+    {"NVRM: ...Fatal Error while attempting to resize PCIe BARs",
+     "The driver could not enlarge the GPU's memory window, nor restore it.",
+     "Turn on Resizable BAR in the firmware, so that the window is large from the start, or load "
+     "the driver with NVreg_EnableResizableBar=0."},
     {"amdgpu: ...GPU will not be initialized. Replace this GPU",
      "More memory pages of the GPU have gone bad than its driver accepts.",
      "Have the GPU replaced.", Action::replace},

@@ -5,15 +5,18 @@
 
 namespace gpuready {
 namespace {
-constexpr const char* kFolders[] = {
-    "/sys/devices/gpu.0",
-    "/sys/devices/platform/gpu.0",
-    "/sys/devices/platform/17000000.gpu",        // Xavier, Orin
-    "/sys/devices/platform/bus@0/17000000.gpu",  // Orin, newer device trees
-    "/sys/devices/17000000.gv11b",               // Xavier, older
-    "/sys/devices/17000000.ga10b",               // Orin, older
-    "/sys/devices/57000000.gpu",                 // Nano, TX1
-};
+// Where it is by kernel and device tree, and its name there: by chip up to Orin's first releases.
+constexpr std::string_view kBuses[] = {"/sys/devices/", "/sys/devices/platform/",
+                                       "/sys/devices/platform/bus@0/"};
+constexpr std::string_view kNames[] = {"gpu.0",          "57000000.gpu",   "17000000.gpu",
+                                       "17000000.gp10b", "17000000.gv11b", "17000000.ga10b"};
+
+std::optional<std::string> find_folder(Host& host) {
+  for (const auto bus : kBuses)
+    for (const auto name : kNames)
+      if (auto folder = std::string(bus) + std::string(name); host.exists(folder)) return folder;
+  return std::nullopt;
+}
 
 std::optional<int> clock_mhz(Host& host, const std::string& folder, const char* file) {
   const auto names = host.list_directory(folder + "/devfreq");
@@ -26,21 +29,20 @@ std::optional<int> clock_mhz(Host& host, const std::string& folder, const char* 
 
 void read_jetson_files(Host& host, Machine& machine) {
   if (!machine.system.jetson_release) return;
-  for (const std::string folder : kFolders) {
-    if (!host.exists(folder)) continue;
-    auto& gpu = machine.gpus.emplace_back();
-    gpu.vendor = Vendor::nvidia;
-    gpu.integrated = true;
-    gpu.name = host.read_text("/proc/device-tree/model").value_or("NVIDIA Jetson");
-    gpu.name_source = "device tree";
-    gpu.driver = "nvgpu";
-    if (const auto load = host.read_int(folder + "/load"); load && *load >= 0 && *load <= 1000)
-      gpu.utilization_percent = static_cast<int>(*load / 10);  // per mille
-    gpu.clocks.sm_mhz = clock_mhz(host, folder, "cur_freq");
-    gpu.clocks.max_sm_mhz = clock_mhz(host, folder, "max_freq");
-    add_source(gpu, "jetson");
-    return;
-  }
+  const auto found = find_folder(host);
+  if (!found) return;
+  const std::string& folder = *found;
+  auto& gpu = machine.gpus.emplace_back();
+  gpu.vendor = Vendor::nvidia;
+  gpu.integrated = true;
+  gpu.name = host.read_text("/proc/device-tree/model").value_or("NVIDIA Jetson");
+  gpu.name_source = "device tree";
+  gpu.driver = "nvgpu";
+  if (const auto load = host.read_int(folder + "/load"); load && *load >= 0 && *load <= 1000)
+    gpu.utilization_percent = static_cast<int>(*load / 10);  // per mille
+  gpu.clocks.sm_mhz = clock_mhz(host, folder, "cur_freq");
+  gpu.clocks.max_sm_mhz = clock_mhz(host, folder, "max_freq");
+  add_source(gpu, "jetson");
 }
 
 }  // namespace gpuready

@@ -1,3 +1,4 @@
+# First file: newer_gpus.txt, whose lines are added; second: pci.ids.
 # Keeps the vendors whose display controllers and accelerators are met in servers; drops comments and subsystems
 # (two tabs), and the class list at the end ("C 00 ..."). A line a device, "10de2330 Name", in rising order,
 # which is pci.ids' own.
@@ -6,9 +7,16 @@ BEGIN {
   for (i = 1; i <= n; i++) wanted[list[i]] = 1
 }
 /^#/ || /^$/ || /^\t\t/ { next }
+FNR == NR { newer[++last_newer] = $0; next }
+function add_newer(before) {
+  for (; next_newer < last_newer && substr(newer[next_newer + 1], 1, 8) < before; next_newer++) print newer[next_newer + 1]
+  if (next_newer < last_newer && substr(newer[next_newer + 1], 1, 8) == before) next_newer++
+}
 !/^\t/ { vendor = ($1 in wanted) && length($1) == 4 ? $1 : ""; next }
 vendor != "" {
   line = vendor substr($0, 2, 4) substr($0, 7)
   if (line <= last) { print "pci.ids is not in order at: " $0 > "/dev/stderr"; exit 1 }
+  add_newer(substr(line, 1, 8))
   print last = line
 }
+END { add_newer("g") }

@@ -1,3 +1,4 @@
+#include "base/text.h"
 #include "machine/pci/pci_files.h"
 #include "machine/pci/pci_ids.h"
 #include "machine/sources.h"
@@ -52,6 +53,35 @@ TEST(PciFiles, CpuListsAreCounted) {
   EXPECT_EQ(count_cpu_list("0"), 1);
   for (const char* text : {"", "3-1", "a-b", "0-99999999999"})
     EXPECT_EQ(count_cpu_list(text), std::nullopt) << text;
+}
+
+TEST(PciIds, NamesOfGpusThatAreNewerThanTheDistributionsList) {
+  struct Case {
+    std::uint16_t vendor, device;
+    std::string_view name;
+  };
+  for (const auto& c : {Case{0x10de, 0x2b85, "NVIDIA GeForce RTX 5090"},
+                        {0x10de, 0x2901, "NVIDIA B200"},
+                        {0x10de, 0x31c2, "NVIDIA GB300"},
+                        {0x10de, 0x20b5, "NVIDIA A100 PCIe 80GB"},
+                        {0x1002, 0x74a1, "AMD Instinct MI300X"},
+                        {0x1002, 0x75a3, "AMD Instinct MI355X"},
+                        {0x1002, 0x7550, "AMD Radeon RX 9070/9070 XT/9070 GRE"},
+                        {0x8086, 0xe20b, "Intel Arc B580"},
+                        {0x8086, 0xe211, "Intel Arc Pro B60"},
+                        {0x8086, 0xe223, "Intel Arc Pro B70"}})
+    EXPECT_EQ(display_name(c.vendor, c.device,
+                           std::string(pci_device_name(c.vendor, c.device).value_or(""))),
+              c.name);
+  EXPECT_TRUE(pci_device_name(0x1002, 0x1586).value_or("").starts_with("Strix Halo"));
+}
+
+TEST(PciIds, TheListIsInOrderAndNamesADeviceOnce) {
+  std::string_view last;
+  for (const auto line : lines(pci_ids_text())) {
+    EXPECT_LT(last.substr(0, 8), line.substr(0, 8)) << line;
+    last = line;
+  }
 }
 
 TEST(PciIds, NamesOfTheEmbeddedList) {
