@@ -102,6 +102,14 @@ void add_globals(CommandSpec& command, Globals& globals, bool reports) {
        .help = "Write metrics for Prometheus' textfile collector",
        .type = "FILE",
        .files = Files::report},
+      {.name = "--junit",
+       .value = &globals.junit,
+       .help = "Write JUnit's XML for CI systems",
+       .type = "FILE",
+       .files = Files::report},
+      {.name = "--github",
+       .value = &globals.github,
+       .help = "In GitHub Actions: annotate the run, and add the report to the step's summary"},
   });
 }
 

@@ -21,10 +21,10 @@ namespace gpuready::cli {
 
 struct Globals {
   std::optional<std::string> json;  // "-" is standard output
-  std::optional<std::string> replay, fake, html, markdown, prometheus;
+  std::optional<std::string> replay, fake, html, markdown, prometheus, junit;
   std::vector<std::string> devices;  // words of gpus_named(), or executors
   std::optional<double> timeout_s;
-  bool quiet = false, no_color = false;
+  bool quiet = false, no_color = false, github = false;
 };
 
 // --expect and --policy, or the machine's own policy.
@@ -48,7 +48,8 @@ void add_baseline(CommandSpec& command, std::optional<std::string>& file);
 // --accept ID[@DEVICE],...: findings that do not count.
 void add_accept(CommandSpec& command, std::vector<std::string>& rules);
 
-// Adds the options that every command takes. `reports`: also --html, --md and --prom.
+// Adds the options that every command takes. `reports`: also --html, --md, --prom, --junit
+// and --github.
 void add_globals(CommandSpec& command, Globals& globals, bool reports);
 
 // --quiet and --no-color.
@@ -109,9 +110,11 @@ struct Delivery {
   Envelope& envelope;
   std::function<Json()> json;
   std::function<std::string(const TerminalStyle&)> terminal;
-  std::function<std::string()> html = {}, markdown = {}, prometheus = {};
+  std::function<std::string()> html = {}, markdown = {}, prometheus = {}, junit = {};
 };
 int deliver(const Delivery& delivery, const Globals& globals);
+// Annotations to standard error, and the Markdown to the end of the step's summary.
+void write_for_github(const Report& report);
 // Only --json, --quiet and --no-color.
 void add_output(CommandSpec& command, Globals& globals);
 

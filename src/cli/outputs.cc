@@ -263,12 +263,14 @@ int deliver(const Delivery& delivery, const Globals& globals) {
       {globals.html, delivery.html},
       {globals.markdown, delivery.markdown},
       {globals.prometheus, delivery.prometheus},
+      {globals.junit, delivery.junit},
   };
   return deliver_all(documents, delivery.envelope.exit,
                      [&] { return delivery.terminal(style_of(globals)); });
 }
 
 int deliver(Report& report, const Globals& globals) {
+  if (globals.github) write_for_github(report);
   return deliver(
       Delivery{
           .envelope = report,
@@ -276,7 +278,8 @@ int deliver(Report& report, const Globals& globals) {
           .terminal = [&](const TerminalStyle& style) { return render_terminal(report, style); },
           .html = [&] { return render_html(report); },
           .markdown = [&] { return render_markdown(report); },
-          .prometheus = [&] { return render_prometheus(report); }},
+          .prometheus = [&] { return render_prometheus(report); },
+          .junit = [&] { return render_junit(report); }},
       globals);
 }
 

@@ -42,5 +42,8 @@ std::string render_markdown(const Report& report);
 std::string render_html(const Report& report);  // one self-contained file
 std::string render_prometheus(
     const Report& report);  // text exposition format, for the textfile collector
+std::string render_junit(const Report& report);  // XML, for CI systems
+// Workflow commands of GitHub Actions, a line each: what is wrong, at most ten errors and warnings.
+std::string render_annotations(const Report& report);
 
 }  // namespace gpuready

@@ -20,6 +20,18 @@ if grep -rIl -e "$folder/first" -e "$source" "$folder/moved" >&2; then
   echo "install: these files name the folder of the source or of the first prefix" >&2
   exit 1
 fi
+for file in share/doc/gpuready/LICENSE share/man/man1/gpuready-check.1 share/bash-completion/completions/gpuready \
+            share/zsh/site-functions/_gpuready share/fish/vendor_completions.d/gpuready.fish lib/systemd/system/gpuready.timer; do
+  [ -s "$folder/moved/$file" ] || { echo "install: $file was not installed" >&2; exit 1; }
+done
+DESTDIR=$folder/dest cmake --install "$build" --prefix /usr --component program >/dev/null
+[ -x "$folder/dest/usr/bin/gpuready" ] && [ -s "$folder/dest/usr/share/man/man1/gpuready.1" ] && [ ! -e "$folder/dest/usr/include" ] ||
+  { echo "install: DESTDIR or the component is not respected: $(find "$folder/dest" | head)" >&2; exit 1; }
+if command -v systemd-analyze >/dev/null; then
+  said=$(PATH=$folder/moved/bin:$PATH systemd-analyze verify --man=no "$folder/dest/usr/lib/systemd/system/"gpuready.{service,timer} 2>&1) || true
+  said=$(grep -v 'Command gpuready is not executable' <<<"$said") || true  # it is not in /usr here
+  [ -z "$said" ] || { echo "install: the units: $said" >&2; exit 1; }
+fi
 export GPUREADY_FAKE=none
 expect "gpuready" "$folder/moved/bin/gpuready" --version
 

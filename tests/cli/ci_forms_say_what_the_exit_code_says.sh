@@ -1,0 +1,28 @@
+. "$LIB"
+machine=$MACHINES/driver-library-mismatch/machine.json
+parse() {  # prints: failures errors, and whether the counts are those of the elements
+  python3 - junit.xml <<'END'
+import sys, xml.etree.ElementTree as tree
+suite = tree.parse(sys.argv[1]).getroot()[0]
+for word in ("failure", "error", "skipped"):
+    assert int(suite.get(word + ("s" if word != "skipped" else ""))) == len(suite.findall(f"testcase/{word}")), word
+assert int(suite.get("tests")) == len(suite.findall("testcase"))
+print(suite.get("failures"), suite.get("errors"))
+END
+}
+expect_exit 1 "$GPUREADY" doctor --replay "$machine" --junit junit.xml
+[ "$(parse)" = "3 0" ] || die "$(cat junit.xml)"
+expect_exit 0 "$GPUREADY" doctor --replay "$MACHINES/base-h100x1/machine.json" --junit junit.xml
+[ "$(parse)" = "0 0" ] || die "$(cat junit.xml)"
+# The summary is added to what an earlier command of the step wrote.
+export GITHUB_STEP_SUMMARY=$PWD/summary
+echo "earlier" >summary
+expect_exit 1 "$GPUREADY" doctor --replay "$machine" --github
+expect_in "::error title=driver-library-mismatch::The kernel module is 580.95.05" "$err"
+[ "$(head -n 1 summary)" = earlier ] || die "$(cat summary)"
+expect_in "driver-library-mismatch" "$(cat summary)"
+# One byte more than 1 MiB, and GitHub would show nothing.
+head -c 1048000 /dev/zero | tr '\0' x >summary
+expect_exit 1 "$GPUREADY" doctor --replay "$machine" --github
+[ "$(stat -c %s summary)" -le 1048576 ] || die "the summary is too long"
+expect_in "too long for this summary" "$(tail -n 1 summary)"
