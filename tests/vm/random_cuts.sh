@@ -1,5 +1,5 @@
 # Kills and power cuts at random: at an fsync of attach or detach, or at any time. After each, recover brings everything
-# to a whole state: random_cuts.sh [CUTS [SEED]]. By hand: 200 take an hour on a busy machine. Run in a folder of its own
+# to a whole state: random_cuts.sh [CUTS [SEED]]. By hand: 200 take half an hour on a busy machine. Run in a folder of its own
 # with $GPUREADY, $SOURCE and $VM_BASE.
 . "$SOURCE/tests/vm/cuts.sh"
 wanted=${1:-200} seed=${2:-$RANDOM} kills_a_boot=5
