@@ -53,8 +53,11 @@ def compare(gpuready, wheel, folder):
     if not newest["files"]:
         return 0, []
     run(gpuready, "pack", "key", "--no-password", f"{folder}/key")
-    adopted = run(gpuready, "pack", "adopt", "--name", "one", "--version", "1", "--key", f"{folder}/key.key", "--to",
-                  f"{folder}/release", "--level", "1", "--waive", "**=only compared", f"all={wheel}")
+    adopt = [gpuready, "pack", "adopt", "--name", "one", "--version", "1", "--key", f"{folder}/key.key", "--to",
+             f"{folder}/release", "--level", "1", f"all={wheel}"]
+    adopted = run(*adopt)
+    if "What was unpacked stays" in adopted.stderr:  # it lacks libraries of other wheels
+        adopted = run(*adopt, "--waive", "**=only compared")
     if adopted.returncode != 0:
         why = adopted.stderr.strip().splitlines()[-1]
         if "no GPU of NVIDIA's loads all" not in why:

@@ -23,13 +23,14 @@ std::optional<DeviceCode> parse_code(std::string_view text) {
     code.compression = Compression::zstd;
     text.remove_suffix(kPacked.size());
   }
-  if (text == kUnknown) return code;
   const auto at = text.find('@');
   if (at != text.npos) {
     code.ptx_isa = parse_version(text.substr(at + 1));
     if (!code.ptx_isa) return std::nullopt;
     text = text.substr(0, at);
+    code.kind = CodeKind::ptx;
   }
+  if (text == kUnknown) return code;
   if (text.starts_with("gfx")) {
     code.kind = CodeKind::amd;
     code.gfx = parse_gfx_target(text);

@@ -121,7 +121,7 @@ struct Work {
       return text;
     if (!built_with || !gpu.cuda || !driver.version) return {};
     const auto least = least_driver_of_cuda(*built_with);
-    if (!least || *driver.version >= *parse_version(*least)) return {};
+    if (!least || reaches(*driver.version, *parse_version(*least))) return {};
     const int major = built_with->major();
     if (driver.crosses_majors() && driver.cuda->major() >= major) return {};  // cuda-compat
     return fmt::format("it needs CUDA {}: driver {} or newer{}",

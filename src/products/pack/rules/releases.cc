@@ -81,6 +81,10 @@ std::optional<bool> starts_with_cuda_compat(const CudaTarget& gpu) {
   return std::nullopt;
 }
 
+bool reaches(const Version& driver, const Version& least) {
+  return driver.parts.size() == 1 ? driver.major() >= least.major() : driver >= least;
+}
+
 std::optional<CudaTarget> least_of_cudnn(const Version& cudnn) {
   std::optional<CudaTarget> least;
   for (const auto& floor : kCudnnFloors)

@@ -23,6 +23,9 @@ struct DriverSpan {
 };
 DriverSpan drivers_of(const CudaTarget& gpu);
 
+// Whether a driver is that one or newer. A branch without more, "580", is any of its drivers.
+bool reaches(const Version& driver, const Version& least);
+
 // The driver that first unpacks fat binaries packed by zstd (CUDA 12.4's).
 inline constexpr std::string_view kZstdDriver = "550.54.14", kZstdCuda = "12.4";
 

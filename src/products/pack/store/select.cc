@@ -55,7 +55,7 @@ void check_floors(const Variant& variant, const SelectMachine& machine, Consider
         Floor{"CUDA of the driver", true, variant.floors.cuda, cuda},
         Floor{"glibc", false, variant.floors.glibc, machine.glibc}}) {
     const auto wanted = least ? parse_version(*least) : std::nullopt;
-    if (!wanted || (of_gpus && variant.for_cpu()) || !here || *here >= *wanted) continue;
+    if (!wanted || (of_gpus && variant.for_cpu()) || !here || reaches(*here, *wanted)) continue;
     out.problems.push_back(
         fmt::format("needs {} {}, and {} is here", what, *least, driver_text(*here)));
   }

@@ -20,6 +20,8 @@ TEST(PipIndex, PytorchsBuilds) {
   EXPECT_EQ(build_of("torch", "8.6", "580.65.06"), "cu132");
   EXPECT_EQ(build_of("torch", "8.6", "550.54.14"), "cu126");
   EXPECT_EQ(build_of("torch", "6.1", "550.54.14"), "cu126");
+  EXPECT_EQ(build_of("torch", "8.6", "580"), "cu132") << "a branch is any of its drivers";
+  EXPECT_EQ(build_of("torch", "8.6", "580.1"), "cu126");
   EXPECT_EQ(build_of("torch", "7.0", "580.65.06"), "cu126") << "CUDA 13 begins at 7.5";
   EXPECT_EQ(build_of("torch", "12.0", "570.26"), "cpu") << "cu126 ends at 9.0";
   EXPECT_EQ(build_of("torch", "12.0", "580.65.06"), "cu132");

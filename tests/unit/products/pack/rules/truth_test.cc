@@ -65,6 +65,14 @@ std::string said(const FileCode& code, const std::string& gpu, const std::string
   return answer.by_cubin > 0 ? "cubin" : answer.by_jit > 0 ? "jit" : "nothing";
 }
 
+TEST(Explain, CodeOfNoKnownTargetIsThatInAManifest) {
+  for (const char* text : {"?", "?@6.0", "? zstd", "?@6.0 zstd", "compute_80@8.4 zstd"}) {
+    const auto code = parse_code(text);
+    ASSERT_TRUE(code) << text;
+    EXPECT_EQ(code_text(*code), text);
+  }
+}
+
 TEST(Explain, SaysWhatNvidiasDocumentsSay) {
   std::ifstream rows(std::string(GPUREADY_SOURCE_DIR) +
                      "/tests/unit/products/pack/rules/truth.txt");
