@@ -13,8 +13,8 @@
 //
 // Every function may be called from any thread; calls on one engine are made one after the other.
 // In a process that was forked later an engine without a GPU works on the caller's thread, and one
-// with a GPU gives an `unsupported` error: drivers do not work there. A layer on CpuEngine that costs less than a microsecond a call
-// (benchmarks/ternary_layer.cc).
+// with a GPU gives an `unsupported` error: drivers do not work there. A layer on CpuEngine that
+// costs less than a microsecond a call (benchmarks/ternary_layer.cc).
 #pragma once
 
 #include <chrono>

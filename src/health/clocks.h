@@ -31,8 +31,8 @@ bool loads_every_sm(const Verdict& verdict);
 inline constexpr std::string_view kClocksTest = "clocks";
 // Metrics of that verdict. A threshold is the least that passes, and of these shares the most.
 inline constexpr const char *kSlowShare = "slow_share", *kHardwareShare = "hardware_share";
-// The greatest generation at which the GPU's PCI Express link ran meanwhile: an idle link is slow on
-// purpose. Says nothing about the clock, and is absent where the link is not the GPU's own.
+// The greatest generation at which the GPU's PCI Express link ran meanwhile: an idle link is slow
+// on purpose. Says nothing about the clock, and is absent where the link is not the GPU's own.
 inline constexpr const char* kLinkGeneration = "link_generation";
 
 }  // namespace gpuready

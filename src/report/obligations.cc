@@ -280,12 +280,14 @@ Answer judge_host_link(const Case& on) {
   if (const Metric* generation = metric_of(on.find(kClocksTest), kLinkGeneration)) {
     speed = fmt::format("generation {:.0f} of {:.0f} under load", generation->value,
                         *generation->threshold);
-    if (generation->value < *generation->threshold) return Judged{Status::degraded, speed, *generation};
+    if (generation->value < *generation->threshold)
+      return Judged{Status::degraded, speed, *generation};
   }
   if (now.width && most.width && !link_is_virtual(on.machine, on.gpu))
-    return held(fmt::format("x{} of x{}{}{}", *now.width, *most.width, speed.empty() ? "" : ", ", speed),
-                Metric{"link_width", static_cast<double>(*now.width), "1",
-                       static_cast<double>(*most.width), "the widest that the link allows"});
+    return held(
+        fmt::format("x{} of x{}{}{}", *now.width, *most.width, speed.empty() ? "" : ", ", speed),
+        Metric{"link_width", static_cast<double>(*now.width), "1", static_cast<double>(*most.width),
+               "the widest that the link allows"});
   return hidden("nothing here reports what its link could do");
 }
 

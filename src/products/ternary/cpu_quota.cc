@@ -10,7 +10,7 @@
 namespace gpuready::ternary {
 namespace {
 
-// The number at the beginning; "max", "-1" and everything else that is not a limit is none.
+// The number at the beginning; "max", "-1" and everything else that is not a limit give nothing.
 std::optional<std::uint64_t> take_number(std::string_view& text) {
   text.remove_prefix(std::min(text.find_first_not_of(" \n"), text.size()));
   std::uint64_t value = 0;

@@ -412,8 +412,8 @@ void add_groups(const kernels::Table& table, const detail::CpuWeights& w,
   }
 }
 
-// AMX multiplies so much faster that adding terms by themselves costs less, where a group fills its
-// tiles: it takes whole groups of quads only.
+// With AMX, adding terms in a pass of its own costs less where a group fills its tiles: it
+// multiplies faster, and takes whole groups of quads only.
 bool adds_groups_at_once(const kernels::Table& table, Tier tier, const detail::CpuWeights& w) {
   return table.gemm_groups != nullptr && (tier != Tier::amx || w.group < 4 * kernels::kQuadGroup);
 }
@@ -454,12 +454,11 @@ Result<void> multiply_with(const kernels::Table& table, Tier tier, const detail:
     const std::size_t groups = (w.panels + kPanelsTogether - 1) / kPanelsTogether;
     const unsigned parts = static_cast<unsigned>(
         std::min(static_cast<std::size_t>(crew.worth(product_ns(tier, w, 1))), groups));
-    const auto read = grouped                     ? Read::groups
+    const auto read = grouped                   ? Read::groups
                       : w.form == Form::two_bit ? Read::two_bit
                                                 : Read::three_trits;
     const auto reading = crew.reading->begin(read, w.panels * w.panel_bytes());
-    const bool done =
-        multiply_vector_shared(table, crew, w, y, group_sums, output, reading, parts);
+    const bool done = multiply_vector_shared(table, crew, w, y, group_sums, output, reading, parts);
     crew.reading->end();
     return all_done(done);
   }
@@ -533,8 +532,8 @@ Result<void> multiply_any(detail::CpuEngine& engine, const detail::CpuWeights& w
     Scratch scratch;
     Share share;
     ReadingChoice reading;
-    return multiply_with(*engine.table, engine.tier, {nullptr, {&scratch, 1}, {&share, 1}, &reading},
-                         w, y, output);
+    return multiply_with(*engine.table, engine.tier,
+                         {nullptr, {&scratch, 1}, {&share, 1}, &reading}, w, y, output);
   }
   const std::lock_guard lock(engine.mutex);
   return multiply_with(*engine.table, engine.tier,

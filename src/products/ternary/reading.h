@@ -22,7 +22,7 @@ class ReadingChoice {
   // One that is set is kept.
   explicit ReadingChoice(std::optional<kernels::Reading> set = std::nullopt) : set_(set) {}
 
-  // For a product with weights of so many packed bytes. While that size is being found out,
+  // For a product whose packed weights have this size. While that size is being found out,
   // each call gives another candidate, and end() says when its product is done.
   kernels::Reading begin(Read read, std::size_t bytes);
   void end();
@@ -39,7 +39,7 @@ class ReadingChoice {
   };
   std::optional<kernels::Reading> set_;
   std::array<std::array<Size, 64>, kReads> sizes_;  // by powers of two
-  Size* trial_ = nullptr;       // of the product that runs
+  Size* trial_ = nullptr;                           // of the product that runs
   std::size_t trial_bytes_ = 0;
   SteadyClock::time_point began_;
 };

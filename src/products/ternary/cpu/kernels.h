@@ -57,7 +57,8 @@ struct GroupedGemvArgs {
 };
 
 namespace {
-// Calls of.operator()<streams>(first panel) for all panels, as many at once as are read side by side.
+// Calls of.operator()<streams>(first panel) for all panels, as many at once as are read side by
+// side.
 template <class Of>
 void by_streams(const Reading& reading, size_t panels, const Of& of) {
   size_t panel = 0;
@@ -176,7 +177,7 @@ struct Table {
   void (*scale)(const ScaleArgs&);
   int32_t (*sum)(const int8_t* y, size_t count);
   void (*store)(const StoreArgs&);
-  const Lookup* lookup;  // null where gemm is quicker
+  const Lookup* lookup;                                   // null where gemm is quicker
   void (*gemm_groups)(const GroupedGemmArgs&) = nullptr;  // null where gemm and add_terms do it
 };
 

@@ -39,9 +39,9 @@ void gemv_two_bit_panels(const Args& a, size_t panel) {
     }
     for (size_t b = 0; b < now; ++b, w += kQuadBytes, y += 16) {
       // Behind a panel's end are the panels that come after these.
-      const size_t ahead = a.reading.ahead_bytes + ((left - b) * kQuadBytes > a.reading.ahead_bytes
-                                                        ? 0
-                                                        : (streams - 1) * panel_bytes);
+      const size_t ahead =
+          a.reading.ahead_bytes +
+          ((left - b) * kQuadBytes > a.reading.ahead_bytes ? 0 : (streams - 1) * panel_bytes);
       const __m512i quads[4] = {broadcast(y), broadcast(y + 4), broadcast(y + 8),
                                 broadcast(y + 12)};
 #pragma GCC unroll 4

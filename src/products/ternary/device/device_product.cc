@@ -119,8 +119,7 @@ Result<void> multiply(DeviceState& state, LoadedWeights& weights, const Input& i
   Result<void> fits = check_sizes(weights, input, out);
   if (weights.state.get() != &state)
     fits = fail(ErrorKind::wrong_size, "these weights were loaded by another engine");
-  if (state.forked())
-    return fits ? multiply_whole(state.cpu(), *weights.on_cpu, input, out) : fits;
+  if (state.forked()) return fits ? multiply_whole(state.cpu(), *weights.on_cpu, input, out) : fits;
   const std::lock_guard lock(state.mutex);
   if (!fits) {
     state.counters.failed.add(1);

@@ -119,7 +119,7 @@ struct DeviceState {
   ~DeviceState();
   Backend* gpu() const { return gpu_now.load(std::memory_order_acquire); }
   void open_gpu();
-  // A forked process has none of the threads, nobody gives back a lock that one held, and a GPU's
+  // A forked process has none of the threads, a lock that one held stays held, and a GPU's
   // driver does not work in it. There an engine without a GPU works on the caller's thread, without
   // locks and statistics, and one with a GPU fails.
   bool forked() const { return made_at_fork != fork_count(); }
