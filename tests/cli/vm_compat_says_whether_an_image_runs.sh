@@ -35,10 +35,10 @@ expect_exit 1 "${compat[@]}" --driver 590.44.01 --gpu 10de:1db6 --json -
 [ "$(jq -r '.gpu.architecture, .gpu.served' <<<"$out" | xargs)" = "Volta false" ] || die "$out"
 expect_exit 1 "${compat[@]}" --driver 515.48.07 --gpu 10de:2684
 expect_in "too old for 10de:2684" "$(echo $out)"
-# What pci.ids does not know yet, by NVIDIA's lists: the H200, the B300; a Hopper of no list by its chip's range of ids.
+# What the pci.ids of Debian 12 does not name: the H200, the B300; a Hopper of no list by its chip's range of ids.
 for driver in 550.163.01 580.65.06 595.45.04; do
   expect_exit 0 "${compat[@]}" --driver $driver --gpu 10de:2335 --json -
-  [ "$(jq -r '.gpu.architecture, .gpu.served, .gpu.id' <<<"$out" | xargs)" = "Hopper true 10de:2335 (H200)" ] ||
+  [ "$(jq -r '.gpu.architecture, .gpu.served, .gpu.id' <<<"$out" | xargs)" = "Hopper true 10de:2335 (GH100 [H200 SXM 141GB])" ] ||
     die "$driver: $out"
 done
 # The lists are of the open modules: what they leave out is no proof against the proprietary ones, but for Blackwell.

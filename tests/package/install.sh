@@ -28,7 +28,7 @@ DESTDIR=$folder/dest cmake --install "$build" --prefix /usr --component program 
 [ -x "$folder/dest/usr/bin/gpuready" ] && [ -s "$folder/dest/usr/share/man/man1/gpuready.1" ] && [ ! -e "$folder/dest/usr/include" ] ||
   { echo "install: DESTDIR or the component is not respected: $(find "$folder/dest" | head)" >&2; exit 1; }
 if command -v systemd-analyze >/dev/null; then
-  said=$(PATH=$folder/moved/bin:$PATH systemd-analyze verify --man=no "$folder/dest/usr/lib/systemd/system/"gpuready.{service,timer} 2>&1) || true
+  said=$(PATH=$folder/moved/bin:$PATH systemd-analyze verify --man=no "$folder/dest/usr/lib/systemd/system/"*.{service,timer} 2>&1) || true
   said=$(grep -v 'Command gpuready is not executable' <<<"$said") || true  # it is not in /usr here
   [ -z "$said" ] || { echo "install: the units: $said" >&2; exit 1; }
 fi
@@ -56,16 +56,6 @@ chmod +x "$folder/moved/bin/gpuready"
 env -u GPUREADY_FAKE -u GPUREADY_HELPER "$folder/consumer/list_gpus_c_c" >"$folder/log" 2>&1 || true
 [ -s "$folder/asked" ] || { echo "install: the installed program was not asked" >&2; cat "$folder/log" >&2; exit 1; }
 mv "$folder/program" "$folder/moved/bin/gpuready"
-
-# The units are without a complaint from systemd, which must find the program.
-if command -v systemd-analyze >/dev/null; then
-  mkdir "$folder/units"
-  for unit in "$folder"/moved/lib/systemd/system/*.service; do
-    sed "s#^ExecStart=gpuready #ExecStart=$folder/moved/bin/gpuready #" "$unit" >"$folder/units/$(basename "$unit")"
-  done
-  said=$(systemd-analyze verify "$folder"/units/*.service 2>&1) && [ -z "$said" ] ||
-    { echo "install: systemd-analyze verify: $said" >&2; exit 1; }
-fi
 
 command -v pkg-config >/dev/null || { echo "install: no pkg-config here, that part is skipped" >&2; exit 0; }
 export PKG_CONFIG_PATH
