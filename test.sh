@@ -65,6 +65,7 @@ if [ -n "$aarch64$full" ]; then
 fi
 
 step "tests of the release build"
+[ -z "$full" ] || scripts/build.sh release benchmarks
 tests build/release "${some[@]}"
 
 if [ -n "$full" ]; then

@@ -88,7 +88,7 @@ void time_plan(Device& device, StreamId stream, Workload& work, const GemmPlan& 
   };
   const auto multiply = [&] {
     must(enqueue_gemm_product(device, stream, plan, work.weights, work.rows, work.workspace,
-                              OutputType::bf16, work.out));
+                              {OutputType::bf16, {work.out, 0}}));
   };
   const double quantise_us = time_us(device, stream, quantise);
   const double both_us = time_us(device, stream, [&] {
