@@ -233,6 +233,7 @@ bool is_of_process(std::string_view line) {
       {" (", ") used greatest stack"},
       {"/", ": potentially unexpected"}};
   for (std::size_t at = 1; at <= kMostOfName && at < line.size(); ++at) {
+    if (!std::string_view("[ /:").contains(line[at])) continue;  // no other begins one of these
     const auto rest = line.substr(at);
     for (const auto& [open, close] : kPid)
       if (auto behind = rest; take_numbered(behind, open, close)) return true;
@@ -334,7 +335,7 @@ std::optional<Vendor> vendor_of_writer(std::string_view writer) {
 }
 
 bool begins_record(std::string_view line) {
-  return !is_of_process(line) && parse_message(line) && !is_of_netfilter(line);
+  return parse_message(line) && !is_of_process(line) && !is_of_netfilter(line);
 }
 
 bool says(const LogMessage& message, std::string_view pattern) {
@@ -394,6 +395,10 @@ std::string kind_of_line(std::string_view text) {
     }
   }
   while (!text.empty() && kind.size() < kKindMax) {
+    const auto plain = static_cast<std::size_t>(std::ranges::find_if(text, is_hex) - text.begin());
+    kind += text.substr(0, std::min(plain, kKindMax - kind.size()));
+    text.remove_prefix(plain);
+    if (plain > 0) continue;
     const auto length = number_length(text);
     if (const auto address = address_length(text); address > 0) {
       kind += text.substr(0, address);
@@ -424,39 +429,41 @@ void KernelLogReader::line(std::string_view line) {
   // Logs without times say 0 everywhere, and the kernel's own first lines do.
   const bool continues = parsed.time == record_ && parsed.seconds.value_or(0) > 0;
   if (continues && xid_ && is_rest_of_xid(text, writer_)) {
-    xid_->text += printable(' ' + std::string(text)).substr(0, kLineMax - xid_->text.size());
+    xid_->line += printable(' ' + std::string(text)).substr(0, kLineMax - xid_->line.size());
     return;
   }
   if (!continues) {
-    if (xid_) keep(*std::exchange(xid_, std::nullopt));
+    keep_xid();
     record_ = parsed.time;
     writer_ = writer_of_message(text);
     believed_ = begins_record(parsed.text);
   }
   const bool by_writer = !continues || (!writer_.empty() && text.starts_with(writer_));
   if (!believed_ || !by_writer || !is_about_gpus(text)) return;
-  if (xid_) keep(*std::exchange(xid_, std::nullopt));
-  LogLine kept{printable(text), parsed.seconds};
-  if (parse_xid(kept.text))
-    xid_ = std::move(kept);
+  keep_xid();
+  xid_ = parse_xid(text);
+  if (xid_)
+    xid_->seconds = parsed.seconds;
   else
-    keep(std::move(kept));
+    keep({printable(text), parsed.seconds});
 }
 
 void KernelLogReader::keep(LogLine line) {
-  if (auto xid = parse_xid(line.text)) {
-    xid->seconds = line.seconds;
-    // NVLink 5's events say in their text how grave they are.
-    const auto kind = std::to_string(xid->code) + (xid->pci ? xid->pci->text() : "") +
-                      (contains(line.text, "Nonfatal") ? "n" : "");
-    xids_.add(kind, std::move(*xid));
-  }
   const auto kind = kind_of_line(line.text);
   lines_.add(kind, std::move(line));
 }
 
+void KernelLogReader::keep_xid() {
+  if (!xid_) return;
+  keep({xid_->line, xid_->seconds});
+  // NVLink 5's events say in their text how grave they are.
+  const auto kind = std::to_string(xid_->code) + (xid_->pci ? xid_->pci->text() : "") +
+                    (contains(xid_->line, "Nonfatal") ? "n" : "");
+  xids_.add(kind, *std::exchange(xid_, std::nullopt));
+}
+
 KernelLog KernelLogReader::take() {
-  if (xid_) keep(*std::exchange(xid_, std::nullopt));
+  keep_xid();
   KernelLog log;
   log.readable = true;
   log.lines = lines_.take();

@@ -53,10 +53,11 @@ class KernelLogReader {
 
  private:
   void keep(LogLine line);
+  void keep_xid();
 
   std::string record_, writer_;  // the time and the writer of the record that is being read
   bool believed_ = false;
-  std::optional<LogLine> xid_;  // whose rest may follow
+  std::optional<XidEvent> xid_;  // whose rest may follow
   FirstAndLast<LogLine> lines_;
   FirstAndLast<XidEvent> xids_;
 };
