@@ -199,7 +199,7 @@ TEST(KnownFaults, FitTheMachinesThatTheirSourcesDescribe) {
        "",
        "6.14.0-24-generic",
        "6.4.1",
-       {"amd-mes-0x83", "amd-strix-halo-6.14", "amd-vgpr-count", "amd-dkms-6.14"}},
+       {"amd-strix-halo-6.14", "amd-vgpr-count", "amd-dkms-6.14"}},
       {"amd",
        "Radeon RX 7900 XTX",
        "gfx1100",
