@@ -185,6 +185,33 @@ Result<void> check_places(const BenchRunOptions& options) {
   return {};
 }
 
+// Two runs at once would time each other: one waits. Without a place for the lock it does not.
+class Turn {
+ public:
+  Turn(Host& host, ProgressLine& progress)
+      : path_(fmt::format("{}/gpuready-bench-{}.lock", host.environment("TMPDIR").value_or("/tmp"),
+                          getuid())) {
+    for (;;) {
+      auto lock = live_storage().lock(path_);
+      if (lock) lock_ = std::move(*lock);
+      if (lock || lock.error().kind != ErrorKind::busy || interrupted()) return;
+      progress.show("waiting for another bench run on this machine");
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    }
+  }
+  ~Turn() {
+    if (lock_) (void)live_storage().unlink(path_);  // while it is held: lock() bears that
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  std::string path_;
+  std::unique_ptr<Storage::Lock> lock_;
+};
+
+constexpr std::uint64_t kInputSeeds = 1'000'000'000;
+
 Result<Outcome> measured(BenchRunOptions& options, Host& host) {
   Outcome outcome;
   bench::RunRecord& run = outcome.run;
@@ -192,7 +219,9 @@ Result<Outcome> measured(BenchRunOptions& options, Host& host) {
   catch_interrupts();
   const bool on_cpu = options.device == "cpu" && options.gpu.empty();
   const Gpu* found = on_cpu ? nullptr : TRY(chosen_gpu(machine, options.gpu));
-  const bench::Request request = TRY(request_of(options, found));
+  bench::Request request = TRY(request_of(options, found));
+  // Drawn, so that no stack can know its output before: at most what a JSON number holds exactly.
+  request.seed = random_u64() % kInputSeeds + 1;
   const Gpu* gpu = request.device == "cuda" ? found : nullptr;
   if (!options.tag.empty()) TRY(bench::check_tag(options.tag));
   const auto old_runs = TRY(runs_to_replace(host, options));
@@ -205,12 +234,14 @@ Result<Outcome> measured(BenchRunOptions& options, Host& host) {
   TRY(check_places(options));
   const auto stacks = TRY(commands(TRY(bench::place_adapters(options.folder, host))));
 
+  ProgressLine progress(options.globals.quiet);
+  const Turn turn(host, progress);
   run.started_utc = now_utc();
   run.id = unique_id(run.started_utc.substr(0, run.started_utc.find('.')) + "Z");
   run.tag = options.tag.empty() ? "run-" + run.id.substr(run.id.size() - 8) : options.tag;
   run.tool_version = GPUREADY_VERSION;
   run.idea = bench::recorded_idea(options.idea);
-  run.environment = bench::environment_of(machine, gpu);
+  run.environment = bench::environment_of(machine, gpu, host);
   const auto changes = child_environment(gpu);
   run.environment.variables = bench::recorded_variables(environ, changes);
   if (!options.idea.empty())  // where the idea is a variable, for bench promote --idea
@@ -222,6 +253,7 @@ Result<Outcome> measured(BenchRunOptions& options, Host& host) {
                   .warmup = request.warmup,
                   .repeats = options.repeats,
                   .seed = options.order_seed.value_or(random_u64() % 1'000'000),
+                  .input_seed = request.seed,
                   .max_seconds = request.max_seconds,
                   .origin = "gpuready",
                   .clocks_locked = false};
@@ -234,7 +266,6 @@ Result<Outcome> measured(BenchRunOptions& options, Host& host) {
     run.protocol.clocks_locked = true;
     run.notes.push_back(fmt::format("The GPU's clocks were locked at {} MHz.", lock->mhz()));
   }
-  ProgressLine progress(options.globals.quiet);
   const auto check = [&](const char* when) {
     if (gpu == nullptr || options.no_check) return;
     progress.show(fmt::format("health of the GPU {}", when));

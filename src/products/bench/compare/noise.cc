@@ -18,7 +18,7 @@ constexpr std::size_t kLeastHeap = 2;  // a single value is an outlier
 }  // namespace
 
 std::optional<Noise> noise_of(std::span<const double> values) {
-  if (values.size() < 3) return std::nullopt;
+  if (values.size() < 2) return std::nullopt;
   const double n = static_cast<double>(values.size());
   double squares = 0;
   for (std::size_t i = 1; i < values.size(); ++i)

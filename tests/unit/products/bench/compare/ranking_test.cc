@@ -36,6 +36,48 @@ TEST(BenchRanking, OrdersByTimeAndSaysWhatIsSure) {
   EXPECT_GT(*ranking.ranked[3].high, 1.5);
 }
 
+TEST(BenchRanking, WhatIsNotVerifiedIsListedApart) {
+  RunRecord run = run_of("r", {1000});
+  add(run, "silent", {10, 11, 10});
+  run.stacks[1].unverified = true;
+  const auto ranking = ranking_of(run);
+  ASSERT_EQ(ranking.ranked.size(), 1u);
+  EXPECT_EQ(ranking.ranked[0].id, "gpuready");
+  ASSERT_EQ(ranking.others.size(), 1u);
+  EXPECT_EQ(ranking.others[0].status, "unverified");
+  EXPECT_EQ(ranking.others[0].ns, 10);
+}
+
+// Two repeats of stacks that are 45 times apart: few, and the order is no question.
+TEST(BenchRanking, FewRepeatsTellApartWhatIsFarApart) {
+  RunRecord run = run_of("r", {1});
+  run.stacks.clear();
+  add(run, "fast", {1000, 1050});
+  add(run, "slow", {45000, 47000});
+  const auto ranking = ranking_of(run);
+  EXPECT_TRUE(ranking.ranked[1].told_apart);
+  EXPECT_LT(*ranking.ranked[1].high, 45 * 5);
+}
+
+TEST(BenchRanking, RunsOfATagAreOneTable) {
+  std::vector<RunRecord> runs;
+  for (const double ns : {1000.0, 1002.0, 999.0}) {
+    RunRecord run = run_of(std::to_string(ns), {ns});
+    add(run, "slow", {1.5 * ns, 1.6 * ns, 1.5 * ns});
+    run.stacks[1].repeats[1].status = StackStatus::error;
+    runs.push_back(std::move(run));
+  }
+  runs.push_back(run_of("other", {1}));
+  runs[3].tag = "another";
+  const auto tables = one_per_tag(runs);
+  ASSERT_EQ(tables.size(), 2u);
+  const auto ranking = ranking_of(tables[0]);
+  ASSERT_EQ(ranking.ranked.size(), 2u);
+  EXPECT_TRUE(ranking.ranked[1].told_apart);
+  EXPECT_EQ(ranking.losses, std::vector<std::string>{"3 of 6 repeats of slow failed"});
+  EXPECT_EQ(tables[0].stacks[0].repeats.size(), 3u);
+}
+
 TEST(BenchRanking, SaysWhatDoesNotCount) {
   RunRecord run = run_of("r", std::vector<double>(199, 1000));
   run.protocol.repeats = 3;
