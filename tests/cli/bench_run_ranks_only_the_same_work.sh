@@ -45,6 +45,13 @@ expect_exit 0 "${bench[@]}" --repeats 1 --adapters gpuready --tag first --add
 [ "$(ls bench-results/*__first.json | wc -l)" = 2 ] || die "--add made no second run"
 expect_exit 0 "${bench[@]}" --repeats 1 --adapters gpuready --tag first --replace
 [ "$(ls bench-results/*__first.json | wc -l)" = 1 ] || die "--replace kept old runs"
+# Repeats end when the times are known so well; what did not run is not lost.
+expect_exit 0 "${bench[@]}" --adapters gpuready --until 100% --tag until --json=until.json
+expect_in '"until_percent": 100' "$(cat until.json)"
+[ "$(grep -c '"samples_ns"' until.json)" -lt 20 ] || die "all repeats ran"
+expect_exit 0 "${bench[@]}" --adapters gpuready --until 100 --tag until --add
+expect_exit 0 "$GPUREADY" bench report until
+expect_not_in "repeats of gpuready" "$out"
 # A stack that was named and is not here; names that are unknown.
 expect_exit 3 "${bench[@]}" --repeats 2 --adapters gpuready,glow
 expect_exit 2 "${bench[@]}" --adapters gpuredy

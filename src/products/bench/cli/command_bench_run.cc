@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "bench/cli/bench_commands.h"
 #include "bench/cli/bench_options.h"
+#include "bench/compare/ranking.h"
 #include "bench/record/conditions.h"
 #include "bench/record/result_files.h"
 #include "bench/report/exit_rules.h"
@@ -38,6 +39,7 @@ namespace {
 
 constexpr std::string_view kInterrupted = "-interrupted";
 constexpr std::string_view kFailed = "-failed";
+constexpr std::uint64_t kRepeats = 5, kMostRepeats = 20;
 constexpr auto kLongestRemoteRun = std::chrono::hours(24);  // bench run has its own limits
 
 struct BenchRunOptions {
@@ -45,7 +47,8 @@ struct BenchRunOptions {
   std::string task = "mlp", device, dtype, tag, folder{bench::kResultsFolder}, gpu, idea;
   std::vector<std::string> adapters;
   bench::Request request;
-  std::uint64_t repeats = 5;
+  std::optional<std::uint64_t> repeats;
+  std::optional<double> until_percent;
   std::optional<std::uint64_t> order_seed;
   double timeout_s = 600, silence_s = 120;
   std::optional<std::string> compat;
@@ -249,14 +252,16 @@ Result<Outcome> measured(BenchRunOptions& options, Host& host) {
       run.environment.variables[options.idea] = bench::recorded_value(options.idea, *value);
   bench::add_git_state(run, host);
   run.workload = bench::workload_of(request);
-  run.protocol = {.iters = request.iters,
-                  .warmup = request.warmup,
-                  .repeats = options.repeats,
-                  .seed = options.order_seed.value_or(random_u64() % 1'000'000),
-                  .input_seed = request.seed,
-                  .max_seconds = request.max_seconds,
-                  .origin = "gpuready",
-                  .clocks_locked = false};
+  run.protocol = {
+      .iters = request.iters,
+      .warmup = request.warmup,
+      .repeats = options.repeats.value_or(options.until_percent ? kMostRepeats : kRepeats),
+      .seed = options.order_seed.value_or(random_u64() % 1'000'000),
+      .input_seed = request.seed,
+      .until_percent = options.until_percent,
+      .max_seconds = request.max_seconds,
+      .origin = "gpuready",
+      .clocks_locked = false};
 
   std::unique_ptr<ClockLock> lock;
   if (options.lock_mhz) {
@@ -284,7 +289,7 @@ Result<Outcome> measured(BenchRunOptions& options, Host& host) {
       bench::reference_digests(request, std::max(1u, std::thread::hardware_concurrency()));
 
   bench::SessionOptions session;
-  session.repeats = options.repeats;
+  session.repeats = *run.protocol.repeats;
   session.order_seed = *run.protocol.seed;
   const auto ms = [](double seconds) {
     return std::chrono::milliseconds(static_cast<long>(seconds * 1000));
@@ -312,6 +317,14 @@ Result<Outcome> measured(BenchRunOptions& options, Host& host) {
       listener.reset();
     };
   }
+  if (options.until_percent)
+    hooks.enough = [&](std::span<const bench::RanRepeat> so_far) {
+      const auto results = bench::results_of(stacks, so_far);
+      return std::ranges::all_of(results, [&](const bench::StackResult& stack) {
+        return stack.status != bench::StackStatus::ok ||
+               bench::uncertainty_of(stack).value_or(1) * 100 <= *options.until_percent;
+      });
+    };
   const auto ran = bench::run_session(stacks, request, expected, session, hooks);
   if (interrupted() && ran.empty())
     return fail(ErrorKind::cancelled,
@@ -507,8 +520,20 @@ void declare_bench_run(CommandSpec& command) {
        .help = "Minimum number of warm-up iterations; 20 if not given",
        .type = "N",
        .range = Range{0, 1e6}},
-      count_option("--repeats", options->repeats,
-                   "Number of processes for each stack; 5 if not given", 1e4),
+      {.name = "--repeats",
+       .value = &options->repeats,
+       .help = fmt::format("Number of processes for each stack; {} if not given. With --until the "
+                           "maximum; {} if not given",
+                           kRepeats, kMostRepeats),
+       .type = "N",
+       .range = Range{1, 1e4}},
+      {.name = "--until",
+       .value = &options->until_percent,
+       .help = fmt::format("End after {} repeats or more when the interval of 99% of each stack's "
+                           "typical time reaches at most this far to either side",
+                           bench::kFewestRounds),
+       .type = "PERCENT",
+       .range = Range{0.01, 100}},
       {.name = "--max-seconds",
        .value = &request.max_seconds,
        .help = "Maximum time of timing in one process; 10 s if not given",

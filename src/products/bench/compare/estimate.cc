@@ -36,14 +36,6 @@ constexpr std::size_t kRunsToLearn = 5;
 // differ, and an interval ends where no machine goes.
 constexpr double kMostNoise = 0.25, kMostOfShown = 4;
 
-Noise noise_around_mean(const std::vector<double>& values) {
-  const double n = static_cast<double>(values.size());
-  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
-  double squares = 0;
-  for (const double value : values) squares += (value - mean) * (value - mean);
-  return {squares / (n - 1), n - 1};
-}
-
 double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }

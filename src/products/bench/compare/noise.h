@@ -19,6 +19,9 @@ struct Noise {
 // 1941), so that a drift or a slow wander does not count. Nothing for fewer than two.
 std::optional<Noise> noise_of(std::span<const double> values);
 
+// Of at least two: the variance around their mean, a drift included.
+Noise noise_around_mean(std::span<const double> values);
+
 // What groups of runs say together about the noise of another group: an inverse chi-square
 // distribution fitted by the moments of the logarithms (Smyth, "Linear models and empirical Bayes
 // methods", 2004). The more the groups differ, the fewer degrees; never more than the groups have.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bench/compare/distributions.h"
 #include "bench/compare/estimate.h"
 #include "bench/compare/losses.h"
 
@@ -86,6 +87,16 @@ Ranking ranking_of(const RunRecord& run) {
   return ranking;
 }
 
+std::optional<double> uncertainty_of(const StackResult& stack) {
+  std::vector<double> values;
+  for (const auto& repeat : repeats_of(stack)) values.push_back(repeat.value);
+  if (values.size() < 2) return std::nullopt;
+  const Noise noise = noise_around_mean(values);
+  const double error = std::sqrt(std::max(noise.variance, kResolution * kResolution) /
+                                 static_cast<double>(values.size()));
+  return std::expm1(student_t_critical(kError, noise.degrees) * error);
+}
+
 std::vector<std::string> not_told_apart(const Ranking& ranking) {
   std::vector<std::string> ids;
   for (std::size_t i = 1; i < ranking.ranked.size(); ++i)
@@ -126,6 +137,7 @@ void add_run(RunRecord& all, const RunRecord& run, std::size_t number) {
       if (repeat.status != StackStatus::ok) same->repeats.push_back(repeat);
   }
   all.protocol.repeats = number + 1;
+  all.protocol.until_percent.reset();
 }
 
 bool is_one_table(const RunRecord& a, const RunRecord& b) {

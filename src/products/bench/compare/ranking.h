@@ -34,6 +34,10 @@ struct Ranking {
 
 Ranking ranking_of(const RunRecord& run);
 
+// Half the width of the interval of 99% of its typical time, as a share of it; from the repeats,
+// and nothing for fewer than two.
+std::optional<double> uncertainty_of(const StackResult& stack);
+
 // The ids of those that are as fast as the first as far as these repeats show.
 std::vector<std::string> not_told_apart(const Ranking& ranking);
 

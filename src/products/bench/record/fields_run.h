@@ -48,7 +48,10 @@ FIELDS_OF(Protocol) {
   visit.about("bench_protocol", "How it was timed.");
   FIELD(iters, "Timed iterations of a repeat, as asked for.");
   FIELD(warmup, "Iterations before these, as asked for.");
-  FIELD(repeats, "Processes of each stack, as asked for.");
+  FIELD(repeats, "Most processes of each stack, as asked for.");
+  FIELD(until_percent,
+        "Repeats end early when the typical time of each stack is known within this share.",
+        {.unit = "%"});
   FIELD(max_seconds, "Most seconds of timing in one process, as asked for.", {.unit = "s"});
   FIELD(seed, "Seed of the order in which the stacks took turns.");
   FIELD(input_seed, "Seed of the inputs, drawn for each run.");

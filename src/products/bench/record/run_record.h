@@ -64,7 +64,8 @@ struct Protocol {
   std::optional<std::uint64_t> iters, warmup, repeats;  // as asked for
   std::optional<std::uint64_t> seed;                    // of the order of the stacks
   std::optional<std::uint64_t> input_seed;              // of the inputs, drawn for each run
-  std::optional<double> max_seconds;                    // of timing in one process, as asked for
+  std::optional<double> until_percent;  // repeats go on until the times are known so well
+  std::optional<double> max_seconds;    // of timing in one process, as asked for
   std::string origin;  // gpuready, google-benchmark, nvbench, llama-bench: who timed it
   bool clocks_locked = false;
   // Then its stacks did one and the same work; the benchmarks of another program need not have.
@@ -149,6 +150,8 @@ struct RunRecord {
   // is not ranked, compared or kept in the history.
   std::optional<bool> interrupted;
   bool is_whole() const { return !interrupted.value_or(false); }
+  // Of each stack: as many as were asked for, or ran if the run could end early.
+  std::optional<std::uint64_t> repeats_due() const;
   bool is_timed() const;  // at least one stack did the work and has a time
 
   const StackResult* stack(std::string_view id) const;

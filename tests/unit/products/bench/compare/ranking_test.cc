@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <random>
+
 #include "unit/products/bench/runs.h"
 
 namespace gpuready::bench {
@@ -57,6 +61,43 @@ TEST(BenchRanking, FewRepeatsTellApartWhatIsFarApart) {
   const auto ranking = ranking_of(run);
   EXPECT_TRUE(ranking.ranked[1].told_apart);
   EXPECT_LT(*ranking.ranked[1].high, 45 * 5);
+}
+
+// Logarithms 0 to 0.03: 0.0129 from their mean 0.015; t of 99% and 3 degrees 5.8409.
+TEST(BenchRanking, KnowsHowWellATimeIsKnown) {
+  RunRecord run = run_of("r", {1});
+  add(run, "four", {1000, 1000 * std::exp(0.01), 1000 * std::exp(0.02), 1000 * std::exp(0.03)});
+  EXPECT_NEAR(*uncertainty_of(run.stacks[1]), std::expm1(5.8409 * 0.0129099 / 2), 1e-5);
+  EXPECT_FALSE(uncertainty_of(run.stacks[0]));
+}
+
+// Repeats that end when the times are known within 2% tell equal stacks apart no more often than
+// the stated 1%.
+TEST(BenchRanking, EndingEarlyKeepsTheError) {
+  constexpr int kTrials = 2000;
+  std::mt19937_64 random(1);
+  for (const double sd : {0.005, 0.01, 0.02, 0.05}) {
+    int told_apart = 0;
+    for (int trial = 0; trial < kTrials; ++trial) {
+      RunRecord run = run_of("r", {1});
+      run.stacks.clear();
+      add(run, "one", {});
+      add(run, "other", {});
+      std::normal_distribution<double> noise(0, sd);
+      for (std::size_t round = 0; round < 20; ++round) {
+        for (std::size_t place = 0; place < 2; ++place) {
+          Repeat repeat;
+          repeat.position = 2 * round + place;
+          repeat.samples_ns = {1000 * std::exp(noise(random))};
+          run.stacks[round % 2 == 0 ? place : 1 - place].repeats.push_back(repeat);
+        }
+        const auto known = [](const StackResult& stack) { return *uncertainty_of(stack) <= 0.02; };
+        if (round >= 3 && round % 2 == 1 && std::ranges::all_of(run.stacks, known)) break;
+      }
+      told_apart += ranking_of(run).ranked[1].told_apart;
+    }
+    EXPECT_LE(told_apart, kTrials * 0.01 + 3 * std::sqrt(kTrials * 0.01 * 0.99)) << sd;
+  }
 }
 
 TEST(BenchRanking, RunsOfATagAreOneTable) {

@@ -209,6 +209,29 @@ TEST(Session, WhatCannotGetBetterIsNotTriedAgain) {
   EXPECT_EQ(times, (std::map<std::size_t, int>{{0, 1}, {1, 2}, {2, 5}}));
 }
 
+TEST(Session, EndsWhenTheRepeatsAreEnough) {
+  const Request request = small();
+  const std::vector<StackCommand> stacks = {shell("a", saying(good_answer(request))),
+                                            shell("b", "exit 1")};
+  std::vector<std::size_t> asked;
+  RoundHooks hooks;
+  hooks.enough = [&](std::span<const RanRepeat> ran) {
+    asked.push_back(ran.size());
+    return asked.size() == 2;
+  };
+  auto options = quick(20);
+  std::vector<std::string> told;
+  options.progress = [&](const std::string& text) { told.push_back(text); };
+  const auto ran = run_session(stacks, request, reference_digests(request, 1), options, hooks);
+  // After rounds 4 and 6; b failed twice and is not tried again.
+  EXPECT_EQ(asked, (std::vector<std::size_t>{6, 8}));
+  EXPECT_EQ(ran.size(), 8u);
+  EXPECT_TRUE(told.front().starts_with("repeat 1 of 20: "));
+  EXPECT_EQ(told.front().find(" left"), std::string::npos);
+  EXPECT_TRUE(told.back().starts_with("repeat 6 of 20: a; at most ")) << told.back();
+  EXPECT_TRUE(told.back().ends_with(" left")) << told.back();
+}
+
 TEST(Session, ACureIsToldOnlyWhereOneHelps) {
   Json missing;
   missing["status"] = "unavailable";
