@@ -44,6 +44,15 @@ CLI::Validator within(const Range& range) {
         .description("");
 }
 
+// "2%" becomes "2".
+CLI::Validator as_percent() {
+  return {[](std::string& text) -> std::string {
+            if (text.ends_with('%')) text.pop_back();
+            return {};
+          },
+          ""};
+}
+
 // "1h" becomes "3600", which the checks and the library then read.
 CLI::Validator as_seconds() {
   return {[](std::string& text) -> std::string {
@@ -142,6 +151,8 @@ void add(CLI::App& app, const Option& option) {
       std::visit([&](auto* value) { return add_value(app, option, *value); }, option.value);
   if (option.commas) added->delimiter(',');
   if (option.seconds) added->transform(as_seconds());  // before the checks of the number
+  if (option.type != nullptr && std::string_view(option.type) == "PERCENT")
+    added->transform(as_percent());
   if (option.if_bare != nullptr) added->expected(0, 1)->default_str(option.if_bare);
   if (!option.one_of.empty()) added->check(CLI::IsMember(option.one_of).description(""));
   if (takes_value(option)) added->type_name(value_name(option));

@@ -112,16 +112,21 @@ inline Sides simulate(const SimulatedNoise& noise, Order order, std::size_t runs
 }
 
 // Earlier runs of the same machine, as the history keeps them.
-inline std::vector<EarlierSeries> earlier(const SimulatedNoise& noise, std::size_t runs, std::uint64_t seed,
-                                          int samples) {
+inline std::vector<EarlierSeries> earlier(const SimulatedNoise& noise, std::size_t runs,
+                                          std::uint64_t seed, int samples) {
   std::vector<EarlierSeries> all;
   Session session(noise, seed ^ 0x6561726c, samples);
   for (std::size_t i = 0; i < runs; ++i) {
     const RunRecord run = session.next(0, false);
     for (std::size_t k = 0; k < std::size(kKpis); ++k) {
       if (i == 0)
-        all.push_back({workload_key(run.workload), "", "", "stack", run.environment.fingerprint(),
-                       kKpis[k], {}});
+        all.push_back({workload_key(run.workload),
+                       "",
+                       "",
+                       "stack",
+                       run.environment.fingerprint(),
+                       kKpis[k],
+                       {}});
       if (const auto value = value_of(run.stacks[0], run.workload, kKpis[k]))
         all[k].runs.push_back({fmt::format("old-{}", i), "old", *value});
     }

@@ -1,6 +1,6 @@
-// How often are `bench compare`, `promote` and `history` wrong? Simulated runs whose truth is known.
-// usage: simulations [COUNT [PART]]: comparisons of each kind, 1000 if not given; of one part
-// alone: alike, loop, power or steps.
+// How often are `bench compare`, `promote` and `history` wrong? Simulated runs whose truth is
+// known. usage: simulations [COUNT [PART]]: comparisons of each kind, 1000 if not given; of one
+// only the part: alike, loop, power or steps.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -78,9 +78,9 @@ bool is_verdict(const KpiComparison& kpi) {
 // a true gain of just what is not enough.
 void alike(int trials, Checks& checks) {
   constexpr std::pair<Order, std::size_t> kDesigns[] = {
-      {Order::alternating, 3},  {Order::alternating, 4}, {Order::alternating, 5},
-      {Order::alternating, 8},  {Order::alternating, 12}, {Order::alternating, 20},
-      {Order::shuffled, 8},     {Order::blocks, 4},      {Order::blocks, 8}};
+      {Order::alternating, 3}, {Order::alternating, 4},  {Order::alternating, 5},
+      {Order::alternating, 8}, {Order::alternating, 12}, {Order::alternating, 20},
+      {Order::shuffled, 8},    {Order::blocks, 4},       {Order::blocks, 8}};
   fmt::print(
       "{} trials; of each: false verdicts without difference (1% stated), undeserved promotions "
       "of\na gain that equals the threshold (1%); the same with {} earlier runs\n",
@@ -99,7 +99,8 @@ void alike(int trials, Checks& checks) {
         CompareOptions options;
         PromoteOptions rule;
         for (const std::size_t with : {0, 1}) {
-          if (with) rule.compare.earlier = options.earlier = earlier(noise, kEarlier, seed, kSamples);
+          if (with)
+            rule.compare.earlier = options.earlier = earlier(noise, kEarlier, seed, kSamples);
           auto sides = simulate(noise, order, runs, 0, seed + runs, kSamples);
           const auto result = compare(sides.base, sides.candidate, options);
           found[2 * with] += std::ranges::any_of(result->stacks[0].kpis, is_verdict);
@@ -174,8 +175,7 @@ void loop(int trials, Checks& checks) {
 double p_of_pairs(const std::vector<RunValue>& base, const std::vector<RunValue>& candidate) {
   const double n = static_cast<double>(base.size());
   double mean = 0, squares = 0;
-  for (std::size_t i = 0; i < base.size(); ++i)
-    mean += (candidate[i].value - base[i].value) / n;
+  for (std::size_t i = 0; i < base.size(); ++i) mean += (candidate[i].value - base[i].value) / n;
   for (std::size_t i = 0; i < base.size(); ++i)
     squares += std::pow(candidate[i].value - base[i].value - mean, 2);
   return student_t_two_sided(mean / std::sqrt(squares / (n - 1) / n), n - 1);

@@ -14,13 +14,28 @@ rm -rf bench-results suite far.pid
 bench=("$GPUREADY" bench run --device cpu --task gemm --m 8 --n 16 --k 32 --max-seconds 0.1 --iters 4)
 expect_exit 1 "${bench[@]}" --adapters gpuready,quick,hangs,glow --silence 15 --repeats 1 --tag first --json=run.json
 expect_in "is the fastest of 1 stack" "$out"
-expect_in "quick: different_work: it gives no digest" "$out"
+expect_in "quick (unverified)" "$out"
 expect_in "hangs: error: it wrote nothing for 15 s" "$out"
 expect_in "glow: unavailable" "$out"
 ! kill -0 "$(cat far.pid)" 2>/dev/null || die "a process that a stack started lives"
 [ -z "$(awk 'length($0) > 80' <<<"$out")" ] || die "wider than 80 columns: $out"
 expect_in '"schema": "gpuready.bench-run"' "$(cat run.json)"
 [ "$(cat bench-results/latest)" = first ] || die "latest is not the last tag"
+# Without a digest it is timed, and compared with itself only.
+expect_in '"unverified": true' "$(cat run.json)"
+expect_exit 0 "${bench[@]}" --adapters gpuready,quick --repeats 1 --tag second
+expect_exit 2 "$GPUREADY" bench compare first second --stack gpuready=quick
+expect_in "quick of second gave no digest" "$err"
+expect_exit 4 "$GPUREADY" bench compare first second --stack quick
+[ "$(grep -h -o '"input_seed": [0-9]*' bench-results/*.json | sort -u | wc -l)" = 2 ] || die "inputs are known before"
+# A run waits for another one, and leaves no lock.
+mkdir -p tmp
+flock "tmp/gpuready-bench-$(id -u).lock" sh -c 'touch held; sleep 3; rm held' &
+until [ -e held ]; do sleep 0.05; done
+TMPDIR=$PWD/tmp expect_exit 0 "${bench[@]}" --adapters gpuready --repeats 1 --tag waits
+[ ! -e held ] || die "two runs at once"
+[ -z "$(ls tmp)" ] || die "the lock stays: $(ls tmp)"
+echo first >bench-results/latest
 # What was kept is what was printed, and compare reads it.
 cmp run.json bench-results/*__first.json || die "the kept document is another"
 # A tag is taken once.
@@ -30,7 +45,14 @@ expect_exit 0 "${bench[@]}" --repeats 1 --adapters gpuready --tag first --add
 [ "$(ls bench-results/*__first.json | wc -l)" = 2 ] || die "--add made no second run"
 expect_exit 0 "${bench[@]}" --repeats 1 --adapters gpuready --tag first --replace
 [ "$(ls bench-results/*__first.json | wc -l)" = 1 ] || die "--replace kept old runs"
-# A stack that was named and is not here; names that nobody knows.
+# Repeats end when the times are known so well; what did not run is not lost.
+expect_exit 0 "${bench[@]}" --adapters gpuready --until 100% --tag until --json=until.json
+expect_in '"until_percent": 100' "$(cat until.json)"
+[ "$(grep -c '"samples_ns"' until.json)" -lt 20 ] || die "all repeats ran"
+expect_exit 0 "${bench[@]}" --adapters gpuready --until 100 --tag until --add
+expect_exit 0 "$GPUREADY" bench report until
+expect_not_in "repeats of gpuready" "$out"
+# A stack that was named and is not here; names that are unknown.
 expect_exit 3 "${bench[@]}" --repeats 2 --adapters gpuready,glow
 expect_exit 2 "${bench[@]}" --adapters gpuredy
 expect_exit 2 "${bench[@]}" --dtype tf32 --adapters gpuready

@@ -72,8 +72,9 @@ std::vector<bench::Kpi> kpis_of(const std::vector<std::string>& names) {
 Option learn_option(bool& alone) {
   return {.name = "--no-history",
           .value = &alone,
-          .help = "Learn the noise only from the runs of the comparison: not from earlier runs of "
-                  "the folder, nor from the other stacks of these runs"};
+          .help =
+              "Learn the noise only from the runs of the comparison: not from earlier runs of "
+              "the folder, nor from the other stacks of these runs"};
 }
 
 Result<std::vector<bench::EarlierSeries>> earlier_runs(Host& host, const std::string& folder) {

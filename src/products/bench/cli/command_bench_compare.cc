@@ -68,7 +68,7 @@ void declare_bench_compare(CommandSpec& command) {
         .value = &options->compare.allowed,
         .help = "Compare even if these differ",
         .type = "LIST",
-        .one_of = {"gpu", "driver", "workload", "dtype", "device", "protocol"},
+        .one_of = {"gpu", "cpu", "driver", "workload", "dtype", "device", "protocol"},
         .commas = true},
        learn_option(options->alone),
        {.name = "--normalise",

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "bench/cli/bench_commands.h"
 #include "bench/cli/bench_options.h"
+#include "bench/compare/ranking.h"
 #include "bench/history/history.h"
 #include "bench/report/bench_report.h"
 #include "cli/options.h"
@@ -26,6 +27,7 @@ Result<BenchReport> made(const BenchReportOptions& options) {
   filter.kpis = {bench::Kpi::p50, bench::Kpi::throughput, bench::Kpi::memory, bench::Kpi::energy};
   if (host->exists(options.folder))
     report.history = TRY(bench::read_history(*host, options.folder, filter));
+  report.runs = bench::one_per_tag(report.runs);
   return report;
 }
 

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "bench/cli/bench_commands.h"
 #include "bench/cli/bench_options.h"
+#include "bench/compare/ranking.h"
 #include "bench/record/conditions.h"
 #include "bench/record/result_files.h"
 #include "bench/report/exit_rules.h"
@@ -38,6 +39,7 @@ namespace {
 
 constexpr std::string_view kInterrupted = "-interrupted";
 constexpr std::string_view kFailed = "-failed";
+constexpr std::uint64_t kRepeats = 5, kMostRepeats = 20;
 constexpr auto kLongestRemoteRun = std::chrono::hours(24);  // bench run has its own limits
 
 struct BenchRunOptions {
@@ -45,7 +47,8 @@ struct BenchRunOptions {
   std::string task = "mlp", device, dtype, tag, folder{bench::kResultsFolder}, gpu, idea;
   std::vector<std::string> adapters;
   bench::Request request;
-  std::uint64_t repeats = 5;
+  std::optional<std::uint64_t> repeats;
+  std::optional<double> until_percent;
   std::optional<std::uint64_t> order_seed;
   double timeout_s = 600, silence_s = 120;
   std::optional<std::string> compat;
@@ -185,6 +188,33 @@ Result<void> check_places(const BenchRunOptions& options) {
   return {};
 }
 
+// Two runs at once would time each other: one waits. Without a place for the lock it does not.
+class Turn {
+ public:
+  Turn(Host& host, ProgressLine& progress)
+      : path_(fmt::format("{}/gpuready-bench-{}.lock", host.environment("TMPDIR").value_or("/tmp"),
+                          getuid())) {
+    for (;;) {
+      auto lock = live_storage().lock(path_);
+      if (lock) lock_ = std::move(*lock);
+      if (lock || lock.error().kind != ErrorKind::busy || interrupted()) return;
+      progress.show("waiting for another bench run on this machine");
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    }
+  }
+  ~Turn() {
+    if (lock_) (void)live_storage().unlink(path_);  // while it is held: lock() bears that
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  std::string path_;
+  std::unique_ptr<Storage::Lock> lock_;
+};
+
+constexpr std::uint64_t kInputSeeds = 1'000'000'000;
+
 Result<Outcome> measured(BenchRunOptions& options, Host& host) {
   Outcome outcome;
   bench::RunRecord& run = outcome.run;
@@ -192,7 +222,9 @@ Result<Outcome> measured(BenchRunOptions& options, Host& host) {
   catch_interrupts();
   const bool on_cpu = options.device == "cpu" && options.gpu.empty();
   const Gpu* found = on_cpu ? nullptr : TRY(chosen_gpu(machine, options.gpu));
-  const bench::Request request = TRY(request_of(options, found));
+  bench::Request request = TRY(request_of(options, found));
+  // Drawn, so that no stack can know its output before: at most what a JSON number holds exactly.
+  request.seed = random_u64() % kInputSeeds + 1;
   const Gpu* gpu = request.device == "cuda" ? found : nullptr;
   if (!options.tag.empty()) TRY(bench::check_tag(options.tag));
   const auto old_runs = TRY(runs_to_replace(host, options));
@@ -205,12 +237,14 @@ Result<Outcome> measured(BenchRunOptions& options, Host& host) {
   TRY(check_places(options));
   const auto stacks = TRY(commands(TRY(bench::place_adapters(options.folder, host))));
 
+  ProgressLine progress(options.globals.quiet);
+  const Turn turn(host, progress);
   run.started_utc = now_utc();
   run.id = unique_id(run.started_utc.substr(0, run.started_utc.find('.')) + "Z");
   run.tag = options.tag.empty() ? "run-" + run.id.substr(run.id.size() - 8) : options.tag;
   run.tool_version = GPUREADY_VERSION;
   run.idea = bench::recorded_idea(options.idea);
-  run.environment = bench::environment_of(machine, gpu);
+  run.environment = bench::environment_of(machine, gpu, host);
   const auto changes = child_environment(gpu);
   run.environment.variables = bench::recorded_variables(environ, changes);
   if (!options.idea.empty())  // where the idea is a variable, for bench promote --idea
@@ -218,13 +252,16 @@ Result<Outcome> measured(BenchRunOptions& options, Host& host) {
       run.environment.variables[options.idea] = bench::recorded_value(options.idea, *value);
   bench::add_git_state(run, host);
   run.workload = bench::workload_of(request);
-  run.protocol = {.iters = request.iters,
-                  .warmup = request.warmup,
-                  .repeats = options.repeats,
-                  .seed = options.order_seed.value_or(random_u64() % 1'000'000),
-                  .max_seconds = request.max_seconds,
-                  .origin = "gpuready",
-                  .clocks_locked = false};
+  run.protocol = {
+      .iters = request.iters,
+      .warmup = request.warmup,
+      .repeats = options.repeats.value_or(options.until_percent ? kMostRepeats : kRepeats),
+      .seed = options.order_seed.value_or(random_u64() % 1'000'000),
+      .input_seed = request.seed,
+      .until_percent = options.until_percent,
+      .max_seconds = request.max_seconds,
+      .origin = "gpuready",
+      .clocks_locked = false};
 
   std::unique_ptr<ClockLock> lock;
   if (options.lock_mhz) {
@@ -234,7 +271,6 @@ Result<Outcome> measured(BenchRunOptions& options, Host& host) {
     run.protocol.clocks_locked = true;
     run.notes.push_back(fmt::format("The GPU's clocks were locked at {} MHz.", lock->mhz()));
   }
-  ProgressLine progress(options.globals.quiet);
   const auto check = [&](const char* when) {
     if (gpu == nullptr || options.no_check) return;
     progress.show(fmt::format("health of the GPU {}", when));
@@ -253,7 +289,7 @@ Result<Outcome> measured(BenchRunOptions& options, Host& host) {
       bench::reference_digests(request, std::max(1u, std::thread::hardware_concurrency()));
 
   bench::SessionOptions session;
-  session.repeats = options.repeats;
+  session.repeats = *run.protocol.repeats;
   session.order_seed = *run.protocol.seed;
   const auto ms = [](double seconds) {
     return std::chrono::milliseconds(static_cast<long>(seconds * 1000));
@@ -281,6 +317,14 @@ Result<Outcome> measured(BenchRunOptions& options, Host& host) {
       listener.reset();
     };
   }
+  if (options.until_percent)
+    hooks.enough = [&](std::span<const bench::RanRepeat> so_far) {
+      const auto results = bench::results_of(stacks, so_far);
+      return std::ranges::all_of(results, [&](const bench::StackResult& stack) {
+        return stack.status != bench::StackStatus::ok ||
+               bench::uncertainty_of(stack).value_or(1) * 100 <= *options.until_percent;
+      });
+    };
   const auto ran = bench::run_session(stacks, request, expected, session, hooks);
   if (interrupted() && ran.empty())
     return fail(ErrorKind::cancelled,
@@ -476,8 +520,20 @@ void declare_bench_run(CommandSpec& command) {
        .help = "Minimum number of warm-up iterations; 20 if not given",
        .type = "N",
        .range = Range{0, 1e6}},
-      count_option("--repeats", options->repeats,
-                   "Number of processes for each stack; 5 if not given", 1e4),
+      {.name = "--repeats",
+       .value = &options->repeats,
+       .help = fmt::format("Number of processes for each stack; {} if not given. With --until the "
+                           "maximum; {} if not given",
+                           kRepeats, kMostRepeats),
+       .type = "N",
+       .range = Range{1, 1e4}},
+      {.name = "--until",
+       .value = &options->until_percent,
+       .help = fmt::format("End after {} repeats or more when the interval of 99% of each stack's "
+                           "typical time reaches at most this far to either side",
+                           bench::kFewestRounds),
+       .type = "PERCENT",
+       .range = Range{0.01, 100}},
       {.name = "--max-seconds",
        .value = &request.max_seconds,
        .help = "Maximum time of timing in one process; 10 s if not given",

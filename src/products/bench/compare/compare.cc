@@ -249,10 +249,9 @@ Work begin_kpi(Kpi kpi, const KpiRuns& base, const KpiRuns& candidate, const Lea
       std::ranges::minmax({std::ranges::min(base.plain), std::ranges::max(base.plain),
                            std::ranges::min(candidate.plain), std::ranges::max(candidate.plain)});
   work.constant = least == greatest;
-  work.estimate =
-      estimate(base.values, candidate.values,
-               resolution_of(kpi, std::min(*result.base_value, *result.candidate_value)),
-               learned.noise);
+  work.estimate = estimate(
+      base.values, candidate.values,
+      resolution_of(kpi, std::min(*result.base_value, *result.candidate_value)), learned.noise);
   if (!work.estimate) {
     result.reason = fmt::format(
         "{} and {} runs: run-to-run variation is known from 2 runs a side on (3 where they were "
@@ -279,10 +278,10 @@ Work begin_kpi(Kpi kpi, const KpiRuns& base, const KpiRuns& candidate, const Lea
   if (work.estimate->learned_degrees > 0) result.learned = learned.from;
   result.base_states = states_of(base);
   result.candidate_states = states_of(candidate);
-  result.states_unknown = kpi != Kpi::memory && !learned.shows_states &&
-                          std::min(base.values.size(), candidate.values.size()) <
-                              kRunsToShowStates &&
-                          std::fabs(work.estimate->difference) < kMostBetweenStates;
+  result.states_unknown =
+      kpi != Kpi::memory && !learned.shows_states &&
+      std::min(base.values.size(), candidate.values.size()) < kRunsToShowStates &&
+      std::fabs(work.estimate->difference) < kMostBetweenStates;
   result.p = work.estimate->p();
   result.method = name_of(work.estimate->method);
   std::vector<double> base_values;
@@ -440,7 +439,8 @@ StackComparison compare_stack(const Side& base, const Side& candidate,
                             options.normalise));
   }
   const auto is_first = [&](const Work& work) {
-    return work.estimate && std::ranges::find(options.first, work.result.kpi) != options.first.end();
+    return work.estimate &&
+           std::ranges::find(options.first, work.result.kpi) != options.first.end();
   };
   const auto first = static_cast<std::size_t>(std::ranges::count_if(all, is_first));
   const auto tested = static_cast<std::size_t>(std::count_if(
@@ -546,7 +546,8 @@ Result<Comparison> compare(const Side& unordered_base, const Side& unordered_can
   for (auto& difference : result.differences) {
     const bool allowed = std::find(options.allowed.begin(), options.allowed.end(),
                                    difference.what) != options.allowed.end();
-    const bool is_machine = difference.what == "gpu" || difference.what == "driver";
+    const bool is_machine =
+        difference.what == "gpu" || difference.what == "driver" || difference.what == "cpu";
     difference.refused &= !allowed && !(options.normalise && is_machine);
   }
   if (result.refused()) return result;
@@ -558,6 +559,7 @@ Result<Comparison> compare(const Side& unordered_base, const Side& unordered_can
                       fmt::format("run {} of {} has no roofline of its machine to normalise by",
                                   run.id, side->name));
   if (!pairs) return std::unexpected(pairs.error());
+  TRY(check_verified(base, candidate, *pairs));
   const auto [base_places, candidate_places] = places(base, candidate);
   const auto compared = std::ranges::count_if(*pairs, [&](const auto& ids) {
     return is_measured(losses_of(base.runs, ids.first)) &&

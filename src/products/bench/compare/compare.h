@@ -55,7 +55,7 @@ struct CompareOptions {
   // What the noise is learned from beside the runs themselves; without `learn` nothing.
   bool learn = true;
   std::vector<EarlierSeries> earlier;
-  std::vector<std::string> stacks;   // these alone (stack_pairs.h); empty: all of both sides
+  std::vector<std::string> stacks;   // only these (stack_pairs.h); empty: all of both sides
   std::vector<std::string> allowed;  // differences that do not forbid a comparison: "driver"
   bool normalise = false;            // compare shares of each machine's roofline
 };

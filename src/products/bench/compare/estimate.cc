@@ -29,18 +29,12 @@ std::size_t trend_degree(std::size_t pairs) { return pairs < 3 ? 0 : pairs < 5 ?
 // need not be quiet now.
 constexpr double kMoreNoiseLevel = 0.25;
 
-// What few runs leave open has a bound: from run to run, a benchmark varies by at most this share,
-// or by this many times of what its runs show. So two runs that are a few times apart are told
-// apart, and an interval ends where no machine goes.
-constexpr double kMostNoise = 0.25, kMostOfShown = 4;
+constexpr std::size_t kRunsToLearn = 5;
 
-Noise noise_around_mean(const std::vector<double>& values) {
-  const double n = static_cast<double>(values.size());
-  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
-  double squares = 0;
-  for (const double value : values) squares += (value - mean) * (value - mean);
-  return {squares / (n - 1), n - 1};
-}
+// What few runs leave open has a bound: from run to run, a benchmark varies by at most this share,
+// or by this many times of what its runs show. So two runs that are a few times apart
+// differ, and an interval ends where no machine goes.
+constexpr double kMostNoise = 0.25, kMostOfShown = 4;
 
 double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
@@ -212,9 +206,10 @@ std::optional<Estimate> estimate(const std::vector<RunValue>& base,
   result.base_runs = base.size();
   result.candidate_runs = candidate.size();
   result.design = design_of(base, candidate);
-  // What was learned is the noise between neighbours: without alternation a wander adds to it.
-  const Prior prior{result.design == Design::paired ? learned : std::nullopt,
-                    resolution * resolution};
+  // What was learned is the noise between neighbours: without alternation a wander adds to it. And
+  // few runs do not show whether one side is noisier than what was learned.
+  const bool learns = result.design == Design::paired && base.size() >= kRunsToLearn;
+  const Prior prior{learns ? learned : std::nullopt, resolution * resolution};
   if (result.design == Design::in_blocks || result.design == Design::regular) {
     auto fit = fit_with_trend(base, candidate, 1, prior);
     if (!fit) return std::nullopt;

@@ -72,7 +72,7 @@ Losses losses_of(std::span<const RunRecord> runs, std::string_view stack) {
   for (const auto& run : runs) {
     const StackResult* result = run.stack(stack);
     const std::uint64_t there = result == nullptr ? 0 : result->repeats.size();
-    const std::uint64_t asked = std::max(run.protocol.repeats.value_or(there), there);
+    const std::uint64_t asked = std::max(run.repeats_due().value_or(there), there);
     losses.repeats += asked;
     const bool counts =
         result != nullptr && result->status == StackStatus::ok && has_figures(latency_of(*result));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "base/statistics.h"
 #include "bench/compare/distributions.h"
@@ -17,8 +18,16 @@ constexpr std::size_t kLeastHeap = 2;  // a single value is an outlier
 
 }  // namespace
 
+Noise noise_around_mean(std::span<const double> values) {
+  const double n = static_cast<double>(values.size());
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return {squares / (n - 1), n - 1};
+}
+
 std::optional<Noise> noise_of(std::span<const double> values) {
-  if (values.size() < 3) return std::nullopt;
+  if (values.size() < 2) return std::nullopt;
   const double n = static_cast<double>(values.size());
   double squares = 0;
   for (std::size_t i = 1; i < values.size(); ++i)

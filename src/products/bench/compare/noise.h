@@ -16,8 +16,11 @@ struct Noise {
 
 // Of runs of one configuration, in time: half the mean square of successive differences (von
 // Neumann, "Distribution of the ratio of the mean square successive difference to the variance",
-// 1941), so that a drift or a slow wander does not count. Nothing for fewer than three.
+// 1941), so that a drift or a slow wander does not count. Nothing for fewer than two.
 std::optional<Noise> noise_of(std::span<const double> values);
+
+// Of at least two: the variance around their mean, a drift included.
+Noise noise_around_mean(std::span<const double> values);
 
 // What groups of runs say together about the noise of another group: an inverse chi-square
 // distribution fitted by the moments of the logarithms (Smyth, "Linear models and empirical Bayes

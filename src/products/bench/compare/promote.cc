@@ -29,6 +29,15 @@ std::optional<std::uint64_t> runs_until_above(const KpiComparison& kpi, double l
   return static_cast<std::uint64_t>(std::max(1.0, wanted - runs));
 }
 
+// The cure of an --idea that names nothing that differs.
+std::string what_changes(const Comparison& comparison) {
+  std::vector<std::string> names;
+  for (const auto& difference : comparison.differences) names.push_back(difference.what);
+  if (names.empty())
+    return "Nothing that was recorded differs; leave --idea out to judge the runs as they are";
+  return fmt::format("These differ: {}; give one of them, or leave --idea out", join(names, ", "));
+}
+
 // What is lost is no evidence, and what is left of it may be the better part: whether all is there.
 bool judge_losses(Promotion& result, const StackComparison& stack) {
   for (const auto* losses : {&stack.base_losses, &stack.candidate_losses}) {
@@ -75,18 +84,18 @@ void judge(Promotion& result, const StackComparison& stack, const PromoteOptions
     const bool enough = std::min(kpi.base_runs, kpi.candidate_runs) >= options.least_runs;
     if (!wanted(options, kpi.kpi) || !enough || !kpi.low_percent) continue;
     const KpiComparison*& place = *kpi.low_percent > least && !kpi.states_unknown ? gains
-                                  : *kpi.high_percent < least                    ? ruled_out
-                                                                                 : open;
+                                  : *kpi.high_percent < least                     ? ruled_out
+                                                                                  : open;
     if (place == nullptr) place = &kpi;
   }
   if (gains != nullptr) {
     if (kept) result.decision = Decision::promote;
     result.reasons.push_back(fmt::format("gain in {}, above {:g}%", gain_text(*gains), least));
   } else if (open != nullptr) {
-    result.further_runs = std::max(
-        result.further_runs, open->states_unknown
-                                 ? open->further_runs
-                                 : runs_until_above(*open, *open->low_percent, least));
+    result.further_runs =
+        std::max(result.further_runs, open->states_unknown
+                                          ? open->further_runs
+                                          : runs_until_above(*open, *open->low_percent, least));
     result.reasons.push_back(
         open->states_unknown && *open->low_percent > least
             ? gain_text(*open) + ": " + open->reason
@@ -158,9 +167,10 @@ Result<Promotion> promote(const Side& base, const Side& candidate, const Promote
       changed |= difference.what == *options.idea;
     }
     if (!changed)
-      return fail(ErrorKind::bad_input,
-                  fmt::format("the candidate does not change {}: it is the same in {} and {}",
-                              *options.idea, base.name, candidate.name));
+      return fail(
+          ErrorKind::bad_input,
+          fmt::format("the candidate does not change {}: it is the same in {} and {}. {}",
+                      *options.idea, base.name, candidate.name, what_changes(result.comparison)));
   }
   if (result.refused()) {
     result.reasons.push_back("the runs differ in more than what is to be judged");

@@ -1,5 +1,5 @@
 // May the candidate replace the base? One question: is the gain above the wanted threshold, and is
-// no other figure lost by more than its allowance, at a stated risk? Pure.
+// every other figure within its allowance, at a stated risk? Pure.
 #pragma once
 
 #include <cstdint>
@@ -46,8 +46,7 @@ struct Promotion {
   bool refused() const;  // the evidence cannot be used
 };
 
-// Errors: as compare(); several stacks, of which options.compare.stacks names none or more than
-// one.
+// Errors: as compare(); several stacks, unless options.compare.stacks names one of them.
 Result<Promotion> promote(const Side& base, const Side& candidate, const PromoteOptions& options);
 
 // When a loop looks at what it has, and which share of the error each look may spend (their sum is

@@ -1,8 +1,11 @@
 #include "bench/compare/ranking.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
+#include "bench/compare/distributions.h"
 #include "bench/compare/estimate.h"
 #include "bench/compare/losses.h"
 
@@ -16,14 +19,28 @@ double typical(const Latency& latency) {
   return latency.p50_ns.value_or(latency.mean_ns.value_or(0));
 }
 
-// In no order of time: stacks change places from repeat to repeat, and their means are compared.
+// Each at its place in the run: stacks take turns, so that those of a round are a pair.
 std::vector<RunValue> repeats_of(const StackResult& stack) {
   std::vector<RunValue> values;
   for (const auto& repeat : stack.repeats)
     if (repeat.status == StackStatus::ok)
       if (const double ns = typical(latency_of(repeat)); ns > 0)
-        values.push_back({0, std::log(ns)});
+        values.push_back({static_cast<double>(repeat.position), std::log(ns)});
   return values;
+}
+
+// What the other stacks say of the noise.
+std::optional<Noise> noise_beside(const std::vector<const StackResult*>& stacks,
+                                  const StackResult* one, const StackResult* other) {
+  constexpr std::size_t kLeast = 3;
+  std::vector<Noise> groups;
+  for (const auto* stack : stacks) {
+    if (stack == one || stack == other) continue;
+    std::vector<double> values;
+    for (const auto& repeat : repeats_of(*stack)) values.push_back(repeat.value);
+    if (const auto noise = noise_of(values)) groups.push_back(*noise);
+  }
+  return groups.size() < kLeast ? std::nullopt : learned_from(groups, kResolution);
 }
 
 }  // namespace
@@ -34,11 +51,16 @@ Ranking ranking_of(const RunRecord& run) {
   std::vector<const StackResult*> good;
   for (const auto& stack : run.stacks) {
     if (!run.is_whole() && stack.status == StackStatus::ok)
-      ranking.others.push_back({stack.id, "interrupted", "the run is not whole"});
+      ranking.others.push_back({stack.id, "interrupted", "the run is not whole", {}});
+    else if (stack.status == StackStatus::ok && typical(latency_of(stack)) > 0 &&
+             !stack.is_verified())
+      ranking.others.push_back({stack.id, "unverified",
+                                "it gave no digest, so nothing shows which work it did",
+                                typical(latency_of(stack))});
     else if (stack.status == StackStatus::ok && typical(latency_of(stack)) > 0)
       good.push_back(&stack);
     else
-      ranking.others.push_back({stack.id, std::string(name_of(stack.status)), stack.reason});
+      ranking.others.push_back({stack.id, std::string(name_of(stack.status)), stack.reason, {}});
   }
   if (ranking.same_work)
     std::stable_sort(good.begin(), good.end(), [](const auto* a, const auto* b) {
@@ -49,10 +71,10 @@ Ranking ranking_of(const RunRecord& run) {
     entry.latency.p95_ns = p95_of(*stack);
     for (auto& lost : losses_of(std::span(&run, 1), stack->id).reasons)
       ranking.losses.push_back(std::move(lost));
-    const auto estimated =
-        stack == good.front() || !ranking.same_work
-            ? std::nullopt
-            : estimate(repeats_of(*good.front()), repeats_of(*stack), kResolution);
+    const auto estimated = stack == good.front() || !ranking.same_work
+                               ? std::nullopt
+                               : estimate(repeats_of(*good.front()), repeats_of(*stack),
+                                          kResolution, noise_beside(good, good.front(), stack));
     if (estimated) {
       const double half = estimated->half_width(kError / static_cast<double>(good.size() - 1));
       entry.ratio = std::exp(estimated->difference);
@@ -63,6 +85,88 @@ Ranking ranking_of(const RunRecord& run) {
     ranking.ranked.push_back(std::move(entry));
   }
   return ranking;
+}
+
+std::optional<double> uncertainty_of(const StackResult& stack) {
+  std::vector<double> values;
+  for (const auto& repeat : repeats_of(stack)) values.push_back(repeat.value);
+  if (values.size() < 2) return std::nullopt;
+  const Noise noise = noise_around_mean(values);
+  const double error = std::sqrt(std::max(noise.variance, kResolution * kResolution) /
+                                 static_cast<double>(values.size()));
+  return std::expm1(student_t_critical(kError, noise.degrees) * error);
+}
+
+std::vector<std::string> not_told_apart(const Ranking& ranking) {
+  std::vector<std::string> ids;
+  for (std::size_t i = 1; i < ranking.ranked.size(); ++i)
+    if (!ranking.ranked[i].told_apart) ids.push_back(ranking.ranked[i].id);
+  return ids;
+}
+
+namespace {
+
+// A run's samples of a stack, as one repeat.
+Repeat as_repeat(const StackResult& stack, std::size_t position) {
+  Repeat one;
+  one.position = position;
+  one.status = stack.status;
+  one.reason = stack.reason;
+  one.samples_ns = valid_samples_of(stack);
+  one.reported = latency_of(stack);
+  return one;
+}
+
+void add_run(RunRecord& all, const RunRecord& run, std::size_t number) {
+  const std::size_t count = run.stacks.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const StackResult& stack = run.stacks[i];
+    // A run's stacks took turns; forth and back, so that none comes first in each run.
+    const Repeat one = as_repeat(stack, number * count + (number % 2 == 1 ? count - 1 - i : i));
+    auto same = std::ranges::find(all.stacks, stack.id, &StackResult::id);
+    if (same == all.stacks.end()) {
+      all.stacks.push_back(stack);
+      same = all.stacks.end() - 1;
+      same->repeats.clear();
+    }
+    if (same->status != StackStatus::ok && stack.status == StackStatus::ok)
+      same->status = stack.status;
+    same->repeats.push_back(one);
+    if (stack.status != StackStatus::ok) continue;
+    for (const auto& repeat : stack.repeats)  // what is lost is not lost silently
+      if (repeat.status != StackStatus::ok) same->repeats.push_back(repeat);
+  }
+  all.protocol.repeats = number + 1;
+  all.protocol.until_percent.reset();
+}
+
+bool is_one_table(const RunRecord& a, const RunRecord& b) {
+  return a.tag == b.tag && a.is_whole() && b.is_whole() && a.protocol.is_ours() &&
+         workload_key(a.workload) == workload_key(b.workload) &&
+         a.workload.dtype == b.workload.dtype && a.workload.device == b.workload.device &&
+         a.environment.fingerprint() == b.environment.fingerprint();
+}
+
+}  // namespace
+
+std::vector<RunRecord> one_per_tag(const std::vector<RunRecord>& runs) {
+  std::vector<RunRecord> all;
+  std::vector<bool> done(runs.size());
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (done[i]) continue;
+    std::vector<std::size_t> alike;
+    for (std::size_t j = i; j < runs.size(); ++j)
+      if (j == i || (!done[j] && is_one_table(runs[i], runs[j]))) alike.push_back(j);
+    for (const std::size_t j : alike) done[j] = true;
+    all.push_back(runs[i]);
+    if (alike.size() == 1) continue;
+    RunRecord& one = all.back();
+    one.stacks.clear();
+    for (std::size_t number = 0; number < alike.size(); ++number)
+      add_run(one, runs[alike[number]], number);
+    one.notes = {fmt::format("{} runs; each counts as one repeat.", alike.size())};
+  }
+  return all;
 }
 
 }  // namespace gpuready::bench

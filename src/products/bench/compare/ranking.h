@@ -21,6 +21,7 @@ struct RankedStack {
 };
 struct UnrankedStack {
   std::string id, status, reason;
+  std::optional<double> ns;  // of one that is timed and not verified
 };
 struct Ranking {
   std::vector<RankedStack> ranked;
@@ -32,5 +33,16 @@ struct Ranking {
 };
 
 Ranking ranking_of(const RunRecord& run);
+
+// Half the width of the interval of 99% of its typical time, as a share of it; from the repeats,
+// and nothing for fewer than two.
+std::optional<double> uncertainty_of(const StackResult& stack);
+
+// The ids of those that are as fast as the first as far as these repeats show.
+std::vector<std::string> not_told_apart(const Ranking& ranking);
+
+// Whole runs of one tag and machine as one, in which each run counts as a repeat; the others as
+// they are.
+std::vector<RunRecord> one_per_tag(const std::vector<RunRecord>& runs);
 
 }  // namespace gpuready::bench

@@ -58,6 +58,27 @@ Error not_there(std::string_view name, const Side& base, const Side& candidate, 
 
 }  // namespace
 
+Result<void> check_verified(const Side& base, const Side& candidate, const StackPairs& pairs) {
+  for (const auto& [ours, theirs] : pairs) {
+    bool verified = false;
+    std::string unverified;
+    for (const auto& [side, id] : {std::pair(&base, &ours), std::pair(&candidate, &theirs)})
+      for (const auto& run : side->runs)
+        if (const auto* stack = run.stack(*id); stack && stack->status == StackStatus::ok) {
+          verified |= stack->is_verified();
+          if (!stack->is_verified()) unverified = *id + " of " + side->name;
+        }
+    if (!unverified.empty() && (verified || ours != theirs))
+      return fail(
+          ErrorKind::bad_input,
+          fmt::format("{} gave no digest of its output, so nothing shows that {} and {} did "
+                      "the same work. Compare it with itself without a digest, or choose "
+                      "other stacks with --stack",
+                      unverified, ours, theirs));
+  }
+  return {};
+}
+
 std::vector<std::string> parts_of_list(std::string_view list,
                                        const std::function<bool(std::string_view)>& known) {
   // For each end of a part: the fewest parts of what lies before it, and where the last begins.

@@ -12,10 +12,13 @@
 namespace gpuready::bench {
 
 // Every stack that is in a run of either side, but for those that could be run on neither: a
-// stack that one side lost must be reported. `wanted`: these alone, each "ID" or "ID=ID", or
+// stack that one side lost must be reported. `wanted`: only these, each "ID" or "ID=ID", or
 // several parted by commas. Errors: a stack that is in no run; no stack in common.
 Result<StackPairs> pairs_of(const Side& base, const Side& candidate,
                             const std::vector<std::string>& wanted);
+
+// A stack that gave no digest is compared only with itself, which gave none either.
+Result<void> check_verified(const Side& base, const Side& candidate, const StackPairs& pairs);
 
 // The parts of a list in which a name may hold commas itself: as few parts as give names that are
 // all known; where that cannot be, one a comma.

@@ -29,6 +29,25 @@ std::optional<double> elements_per_s(const RunRecord& run, const StackResult& st
 
 std::string mode_of(const StackResult& stack) { return stack.mode.empty() ? "native" : stack.mode; }
 
+// What differs from process to process: its start, and its figures.
+void add_repeats(Json& doc, const StackResult& stack) {
+  Json& startup = doc["startup_ms"] = Json::object();
+  Json& means = doc["repeat_mean_ms"] = Json::array();
+  Json& medians = doc["repeat_p50_ms"] = Json::array();
+  std::uint64_t count = 0;
+  for (const auto& repeat : stack.repeats) {
+    if (repeat.status != StackStatus::ok) continue;
+    const auto latency = latency_of(repeat);
+    if (count++ == 0) {
+      put(startup, "compile", repeat.compile_ms);
+      put(startup, "first_run", repeat.first_run_ms);
+    }
+    if (latency.mean_ns) means.push_back(*ms(latency.mean_ns));
+    if (latency.p50_ns) medians.push_back(*ms(latency.p50_ns));
+  }
+  doc["repeat_count"] = count;
+}
+
 Json adapter(const RunRecord& run, const StackResult& stack) {
   Json doc = Json::object();
   doc["display_name"] = stack.name();
@@ -44,6 +63,13 @@ Json adapter(const RunRecord& run, const StackResult& stack) {
     return doc;
   }
   doc["status"] = "ok";
+  doc["backend"] = stack.id;
+  doc["device"] = run.workload.device;
+  doc["task"] = run.workload.name;
+  for (const auto& [name, size] : run.workload.shape) doc[name] = size;
+  put(doc, "iters", run.protocol.iters);
+  put(doc, "warmup", run.protocol.warmup);
+  add_repeats(doc, stack);
   const auto latency = latency_of(stack);
   Json& times = doc["latency_ms"] = Json::object();
   put(times, "mean", ms(latency.mean_ns));
@@ -57,6 +83,9 @@ Json adapter(const RunRecord& run, const StackResult& stack) {
   put(doc, "throughput_tokens_per_sec", elements_per_s(run, stack));
   put(doc, "peak_memory_bytes", peak_memory(stack));
   doc["dtype"] = run.workload.dtype;
+  Json& derived = doc["derived"] = Json::object();
+  if (run.workload.flops && latency.mean_ns)
+    derived["tflops"] = static_cast<double>(*run.workload.flops) / *latency.mean_ns * 1e-3;
   Json& samples = doc["samples_ms"] = Json::array();
   for (const auto& repeat : stack.repeats)
     if (repeat.status == StackStatus::ok)
@@ -108,11 +137,24 @@ void add_others(std::string& text, const RunRecord& run, bool unavailable) {
 
 }  // namespace
 
+namespace {
+
+// Of the first stack that runs in one.
+std::string python_of(const RunRecord& run) {
+  for (const auto& stack : run.stacks)
+    if (const auto found = stack.versions.find("python"); found != stack.versions.end())
+      return found->second;
+  return "none";
+}
+
+}  // namespace
+
 Json to_pyc_metadata(const RunRecord& run) {
   Json meta = Json::object();
-  meta["timestamp_utc"] = run.started_utc;
+  meta["timestamp_utc"] = meta["created_utc"] = run.started_utc;
   meta["host"] = run.environment.fingerprint();  // not its name, which may be private
   meta["os"] = run.environment.os_name;
+  meta["python"] = python_of(run);
   meta["device"] = run.workload.device;
   for (const auto& [name, size] : run.workload.shape) meta[name] = size;
   put(meta, "iters", run.protocol.iters);
@@ -121,11 +163,12 @@ Json to_pyc_metadata(const RunRecord& run) {
   meta["tag"] = run.tag;
   Json& adapters = meta["adapters"] = Json::array();
   for (const auto& stack : run.stacks) adapters.push_back(stack.id);
+  meta["adapter_plan"] = Json(adapters);
   meta["run_id"] = run.id;
   meta["task"] = run.workload.name;
   meta["dtype"] = run.workload.dtype;
-  put(meta, "git_head", run.git_commit);
-  put(meta, "git_dirty", run.git_dirty);
+  meta["git_head"] = run.git_commit.empty() ? "unknown" : run.git_commit;  // its readers want both
+  meta["git_dirty"] = run.git_dirty.value_or(false);
   return meta;
 }
 
@@ -139,7 +182,11 @@ Json to_pyc_suite(const RunRecord& run) {
   } else {
     Json& gpus = gpu["gpus"] = Json::array();
     for (const auto& each : run.environment.gpus)
-      gpus.push_back({{"name", each.name}, {"driver_version", run.environment.driver_version}});
+      gpus.push_back({{"name", each.name},
+                      {"driver_version", run.environment.driver_version},
+                      {"memory_total", each.memory_total.empty() ? "unknown" : each.memory_total},
+                      {"compute_capability",
+                       each.compute_capability.empty() ? "unknown" : each.compute_capability}});
   }
   Json& adapters = doc["adapters"] = Json::object();
   for (const auto& stack : run.stacks) adapters[stack.id] = adapter(run, stack);

@@ -351,9 +351,13 @@ Result<History> read_history(Host& host, const std::string& folder, const Histor
 std::vector<EarlierSeries> earlier_of(const History& history) {
   std::vector<EarlierSeries> all;
   for (const auto& series : history.series) {
-    EarlierSeries& one = all.emplace_back(EarlierSeries{series.workload, series.dtype,
-                                                        series.device, series.stack,
-                                                        series.fingerprint, series.kpi, {}});
+    EarlierSeries& one = all.emplace_back(EarlierSeries{series.workload,
+                                                        series.dtype,
+                                                        series.device,
+                                                        series.stack,
+                                                        series.fingerprint,
+                                                        series.kpi,
+                                                        {}});
     for (const auto& point : series.points) one.runs.push_back({point.run, point.tag, point.value});
   }
   return all;

@@ -58,7 +58,8 @@ double p_of_step(const std::vector<double>& values, std::size_t from, std::size_
   const double degrees = static_cast<double>(n - terms);
   double squares = 0;
   for (const double left : fit->residual) squares += left * left;
-  const double error = std::sqrt(std::max(squares / degrees, kTimerStep * kTimerStep) / fit->weight);
+  const double error =
+      std::sqrt(std::max(squares / degrees, kTimerStep * kTimerStep) / fit->weight);
   return std::min(1.0, student_t_two_sided(fit->value / error, degrees) * double(places));
 }
 

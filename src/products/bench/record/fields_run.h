@@ -13,6 +13,8 @@ FIELDS_OF(BenchedGpu) {
   visit.about("bench_gpu", "A GPU that a benchmark ran on.");
   FIELD(name, "Model.");
   FIELD(uuid, "The driver's name of the GPU.");
+  FIELD(memory_total, "Its memory, such as 81559 MiB.");
+  FIELD(compute_capability, "Its compute capability, such as 9.0.");
 }
 
 FIELDS_OF(Environment) {
@@ -25,6 +27,8 @@ FIELDS_OF(Environment) {
   FIELD(kernel_release, "Release of the kernel.");
   FIELD(os_name, "PRETTY_NAME of os-release.");
   FIELD(cpu_model, "Model of the CPU.");
+  FIELD(cpu_cores, "Cores that the run may use: its affinity.");
+  FIELD(cpu_governor, "Governor of the CPU's clocks, such as powersave.");
   FIELD(variables, "Environment variables that stacks are given and that may change results.");
 }
 
@@ -44,9 +48,13 @@ FIELDS_OF(Protocol) {
   visit.about("bench_protocol", "How it was timed.");
   FIELD(iters, "Timed iterations of a repeat, as asked for.");
   FIELD(warmup, "Iterations before these, as asked for.");
-  FIELD(repeats, "Processes of each stack, as asked for.");
+  FIELD(repeats, "Most processes of each stack, as asked for.");
+  FIELD(until_percent,
+        "Repeats end early when the typical time of each stack is known within this share.",
+        {.unit = "%"});
   FIELD(max_seconds, "Most seconds of timing in one process, as asked for.", {.unit = "s"});
   FIELD(seed, "Seed of the order in which the stacks took turns.");
+  FIELD(input_seed, "Seed of the inputs, drawn for each run.");
   FIELD(origin, "Who timed it: gpuready, google-benchmark, nvbench or llama-bench.");
   FIELD(clocks_locked, "Whether the GPU's clocks were locked.");
 }
@@ -100,6 +108,7 @@ FIELDS_OF(Repeat) {
         "resident, the resident memory of the largest of its processes.");
   FIELD(self_memory_peak_bytes, "The same as the stack says of itself.");
   FIELD(digest, "Of its output: products with fixed random vectors.", {.unit = "1"});
+  FIELD(unverified, "Whether it gave no digest, so that nothing shows which work it did.");
   FIELD(notes, "What the stack says of itself, such as the algorithms that it chose.");
   FIELD(conditions, "Clocks, power and temperature beside it.");
 }
@@ -112,6 +121,9 @@ FIELDS_OF(StackResult) {
   FIELD(status, "As of a repeat; of the worst that forbids a ranking.");
   FIELD(reason, "Why it is not ok.");
   FIELD(cure, "How to get it, where it is unavailable.");
+  FIELD(unverified,
+        "Whether a repeat gave no digest: the stack is timed, ranked apart and compared only with "
+        "itself.");
   FIELD(versions, "Versions of its parts: the framework, its libraries, Python.");
   FIELD(settings, "What it was set to, such as the mode of compilation, as it says.");
   FIELD(variables, "Environment variables that it is given beside those of the run.");

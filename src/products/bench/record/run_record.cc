@@ -71,6 +71,13 @@ const StackResult* RunRecord::stack(std::string_view wanted) const {
   return found == stacks.end() ? nullptr : &*found;
 }
 
+std::optional<std::uint64_t> RunRecord::repeats_due() const {
+  if (!protocol.until_percent) return protocol.repeats;
+  std::uint64_t most = 0;
+  for (const auto& stack : stacks) most = std::max<std::uint64_t>(most, stack.repeats.size());
+  return most;
+}
+
 bool RunRecord::is_timed() const {
   return std::ranges::any_of(stacks, [](const StackResult& stack) {
     const Latency latency = latency_of(stack);

@@ -27,6 +27,7 @@ enum class StackStatus {
 
 struct BenchedGpu {
   std::string name, uuid;
+  std::string memory_total = {}, compute_capability = {};  // "81559 MiB", "9.0"
   bool operator==(const BenchedGpu&) const = default;
 };
 
@@ -37,6 +38,8 @@ struct Environment {
   std::string driver_version;    // of the GPU
   std::string cuda_version;      // that the driver supports
   std::string kernel_release, os_name, cpu_model;
+  std::optional<std::uint64_t> cpu_cores;        // that this process may use
+  std::string cpu_governor;                      // of the clocks of the first core
   std::map<std::string, std::string> variables;  // that its stacks are given (child_variables.h)
 
   // The first 16 hexadecimal digits of the SHA-256 of all but `variables`: the machine as it was
@@ -60,7 +63,9 @@ std::string workload_key(const Workload& workload);
 struct Protocol {
   std::optional<std::uint64_t> iters, warmup, repeats;  // as asked for
   std::optional<std::uint64_t> seed;                    // of the order of the stacks
-  std::optional<double> max_seconds;                    // of timing in one process, as asked for
+  std::optional<std::uint64_t> input_seed;              // of the inputs, drawn for each run
+  std::optional<double> until_percent;  // repeats go on until the times are known so well
+  std::optional<double> max_seconds;    // of timing in one process, as asked for
   std::string origin;  // gpuready, google-benchmark, nvbench, llama-bench: who timed it
   bool clocks_locked = false;
   // Then its stacks did one and the same work; the benchmarks of another program need not have.
@@ -100,6 +105,7 @@ struct Repeat {
   std::string memory_seen;                              // as what: device_used, resident
   std::optional<std::uint64_t> self_memory_peak_bytes;  // as the stack says of itself
   std::vector<double> digest;      // of its output: products with fixed random vectors
+  std::optional<bool> unverified;  // it gave no digest, so nothing shows which work it did
   std::vector<std::string> notes;  // of the stack, such as the algorithms that it chose
   Conditions conditions;
 
@@ -112,8 +118,9 @@ struct StackResult {
   std::string display_name;  // where it is not the id
   std::string mode;          // native, or proxy: another stack in its place
   StackStatus status = StackStatus::ok;
-  std::string reason;                           // in one sentence, where the status is not ok
-  std::string cure;                             // how to get a stack that is unavailable
+  std::string reason;              // in one sentence, where the status is not ok
+  std::string cure;                // how to get a stack that is unavailable
+  std::optional<bool> unverified;  // as a repeat of it: it is compared only with itself
   std::map<std::string, std::string> versions;  // torch: 2.3.0
   std::map<std::string, std::string> settings;  // compile_mode: max-autotune; threads: 8
   // What its process has beside Environment::variables, or in place of them.
@@ -121,6 +128,7 @@ struct StackResult {
   std::vector<std::string> command;  // what was run
   std::vector<Repeat> repeats;
 
+  bool is_verified() const { return !unverified.value_or(false); }
   std::string_view name() const { return display_name.empty() ? id : display_name; }
 };
 
@@ -142,6 +150,8 @@ struct RunRecord {
   // is not ranked, compared or kept in the history.
   std::optional<bool> interrupted;
   bool is_whole() const { return !interrupted.value_or(false); }
+  // Of each stack: as many as were asked for, or ran if the run could end early.
+  std::optional<std::uint64_t> repeats_due() const;
   bool is_timed() const;  // at least one stack did the work and has a time
 
   const StackResult* stack(std::string_view id) const;

@@ -49,7 +49,8 @@ std::string rank_text(const Ranking& ranking, const RankedStack& stack) {
 }
 
 std::string unranked_text(const bench::UnrankedStack& stack) {
-  return stack.id + ": " + stack.status + (stack.reason.empty() ? "" : ": " + stack.reason);
+  return stack.id + ": " + (stack.ns ? value_text(Kpi::p50, *stack.ns) + ", " : "") + stack.status +
+         (stack.reason.empty() ? "" : ": " + stack.reason);
 }
 std::string time_or_none(const std::optional<double>& ns) {
   return ns ? value_text(Kpi::p50, *ns) : "";
@@ -71,6 +72,11 @@ std::string p95_note(const Ranking& ranking) {
   return "";
 }
 
+std::string not_told_apart_text(const Ranking& ranking) {
+  const auto ids = not_told_apart(ranking);
+  return ids.empty() ? "" : fmt::format("; {} not told apart from it", join(ids, ", "));
+}
+
 std::string conclusion_of(const BenchReport& report) {
   if (report.runs.empty()) return "No run.";
   const auto ranking = ranking_of(report.runs.back());
@@ -81,9 +87,11 @@ std::string conclusion_of(const BenchReport& report) {
         counted(ranking.ranked.size(), "benchmark"), report.runs.back().protocol.origin,
         counted(report.runs.size(), "run"), workload_text(report.runs.back().workload));
   const auto& best = ranking.ranked.front();
-  return fmt::format("{} is the fastest of {} in the last of {}: {} for {}.", best.id,
-                     counted(ranking.ranked.size(), "stack"), counted(report.runs.size(), "run"),
-                     typical_text(best.latency), workload_text(report.runs.back().workload));
+  return fmt::format(
+      "{} is the fastest of {}{}: {} for {}{}.", best.id, counted(ranking.ranked.size(), "stack"),
+      report.runs.size() == 1 ? "" : fmt::format(" in the last of {} tables", report.runs.size()),
+      typical_text(best.latency), workload_text(report.runs.back().workload),
+      not_told_apart_text(ranking));
 }
 
 std::string render_markdown(const BenchReport& report) {

@@ -14,6 +14,7 @@ std::vector<std::pair<std::string, std::string>> environment_texts(const bench::
 // Of one of its ranked stacks; empty where they did not do the same work.
 std::string ratio_text(const bench::Ranking& ranking, const bench::RankedStack& stack);
 std::string rank_text(const bench::Ranking& ranking, const bench::RankedStack& stack);
+std::string not_told_apart_text(const bench::Ranking& ranking);
 std::string unranked_text(const bench::UnrankedStack& stack);
 std::string time_or_none(const std::optional<double>& ns);
 // The p50, or the mean as such of what reported no more; empty where there is neither.

@@ -17,14 +17,16 @@ std::optional<double> typical_ns(const StackResult& stack) {
   return latency.p50_ns ? latency.p50_ns : latency.mean_ns;
 }
 
-// Those that did the work, the fastest first where it is the same work; the others as they stand.
-std::vector<const StackResult*> ranking(const RunRecord& run) {
+// Those that were timed, the fastest first where it is the same work, and at last those of which
+// nothing shows that; the others as they stand.
+std::vector<const StackResult*> timed_stacks(const RunRecord& run) {
   std::vector<const StackResult*> stacks;
   for (const StackResult& stack : run.stacks)
     if (stack.status == StackStatus::ok && typical_ns(stack)) stacks.push_back(&stack);
   if (run.protocol.is_ours())
     std::ranges::stable_sort(stacks, [](const StackResult* a, const StackResult* b) {
-      return *typical_ns(*a) < *typical_ns(*b);
+      return std::pair(!a->is_verified(), *typical_ns(*a)) <
+             std::pair(!b->is_verified(), *typical_ns(*b));
     });
   return stacks;
 }
@@ -68,17 +70,23 @@ void write_figures(TerminalText& text, const RunRecord& run) {
                    {"FLOP/s", Align::right, false, 2},
                    {"cold", Align::right, false, 3},
                    {"samples", Align::right, false, 4}};
-  const auto stacks = ranking(run);
-  const bool ranked = run.is_whole() && run.protocol.is_ours();
+  const auto stacks = timed_stacks(run);
+  const Ranking ranking = ranking_of(run);
+  const auto ratio = [&](const StackResult& stack) {
+    if (ranking.same_work)
+      for (const auto& entry : ranking.ranked)
+        if (entry.id == stack.id) return ratio_text(ranking, entry);
+    return std::string("-");
+  };
   for (const StackResult* stack : stacks) {
     const Latency latency = latency_of(*stack);
     const std::size_t samples = samples_of(*stack);
     table.rows.push_back(
-        {{stack->mode == "proxy" ? fmt::format("{} (proxy)", stack->name())
-                                 : std::string(stack->name())},
+        {{fmt::format("{}{}{}", stack->name(), stack->mode == "proxy" ? " (proxy)" : "",
+                      stack->is_verified() ? "" : " (unverified)")},
          {typical_text(latency)},
          {samples >= kSamplesForP95 ? time_or_none(p95_of(*stack)) : "-"},
-         {ranked ? fmt::format("{:.3f}", *typical_ns(*stack) / *typical_ns(*stacks[0])) : "-"},
+         {ratio(*stack)},
          {rate_text(run, latency)},
          {first_cold(*stack)},
          {std::to_string(samples)}});
@@ -89,13 +97,19 @@ void write_figures(TerminalText& text, const RunRecord& run) {
 }  // namespace
 
 std::string conclusion_of(const RunRecord& run) {
-  const auto stacks = ranking(run);
+  const auto stacks = timed_stacks(run);
   if (stacks.empty()) return "No stack was timed.";
   if (!run.is_whole()) return "The run was interrupted: it is not whole, and nothing is ranked.";
+  const std::size_t verified = static_cast<std::size_t>(
+      std::ranges::count_if(stacks, [](const auto* stack) { return stack->is_verified(); }));
   const Latency latency = latency_of(*stacks[0]);
-  return fmt::format("{} is the fastest of {}: {}.", stacks[0]->name(),
-                     counted(stacks.size(), "stack"),
-                     latency.p50_ns ? typical_text(latency) + " (p50)" : typical_text(latency));
+  const std::string time =
+      latency.p50_ns ? typical_text(latency) + " (p50)" : typical_text(latency);
+  if (verified == 0)
+    return fmt::format("{}: {}; it gave no digest of its output, so it is not ranked.",
+                       stacks[0]->name(), time);
+  return fmt::format("{} is the fastest of {}: {}{}.", stacks[0]->name(),
+                     counted(verified, "stack"), time, not_told_apart_text(ranking_of(run)));
 }
 
 std::string render_terminal(const RunRecord& run, const Envelope& envelope, const std::string& path,

@@ -292,8 +292,7 @@ void check_digest(Answer& answer, const Request& request,
                   std::span<const ExpectedDigest> expected) {
   if (answer.repeat.status != StackStatus::ok) return;
   if (answer.repeat.digest.empty())
-    set(answer, StackStatus::different_work,
-        "it gives no digest of its output, so nothing shows that it did this work");
+    answer.repeat.unverified = true;
   else if (auto reason = other_work(request, expected, answer.repeat.digest))
     set(answer, StackStatus::different_work, std::move(*reason));
 }

@@ -1,5 +1,9 @@
 #include "bench/run/environment.h"
 
+#include <fmt/format.h>
+
+#include <thread>
+
 #include "base/paths.h"
 #include "base/text.h"
 #include "jobs/variables.h"
@@ -16,6 +20,8 @@ const std::vector<std::pair<std::string, std::optional<std::string>>> kVariables
     {"GIT_CONFIG_NOSYSTEM", "1"},   {"GIT_CONFIG_GLOBAL", "/dev/null"},
     {"GIT_ALLOW_PROTOCOL", "none"}, {"GIT_NO_LAZY_FETCH", "1"},
     {"GIT_OPTIONAL_LOCKS", "0"},    {"GIT_TERMINAL_PROMPT", "0"}};
+
+constexpr const char* kGovernor = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
 
 // `but`: an exit code that is an answer, too.
 std::optional<std::string> git(Host& host, std::vector<std::string> args, int but = 0) {
@@ -69,13 +75,18 @@ bool is_our_repository(Host& host) {
 
 }  // namespace
 
-Environment environment_of(const Machine& machine, const Gpu* gpu) {
+Environment environment_of(const Machine& machine, const Gpu* gpu, Host& host) {
   Environment environment;
+  environment.cpu_cores = std::thread::hardware_concurrency();  // of the affinity
+  environment.cpu_governor = trim(host.read_file(kGovernor).value_or(""));
   environment.kernel_release = machine.system.kernel_release;
   environment.os_name = machine.system.os_name.value_or("");
   environment.cpu_model = machine.system.cpu_model.value_or("");
   if (gpu != nullptr) {
-    environment.gpus.push_back({gpu->name, gpu->uuid.value_or("")});
+    BenchedGpu& used = environment.gpus.emplace_back(BenchedGpu{gpu->name, gpu->uuid.value_or("")});
+    if (gpu->memory.total_bytes)
+      used.memory_total = fmt::format("{} MiB", *gpu->memory.total_bytes >> 20);
+    used.compute_capability = gpu->compute_capability.value_or("");
     environment.driver_version = machine.nvidia.driver_version.value_or("");
     environment.cuda_version = machine.nvidia.cuda_version.value_or("");
   }

@@ -8,7 +8,7 @@
 namespace gpuready::bench {
 
 // All but the variables. `gpu`: the one that the stacks see; null for the CPU.
-Environment environment_of(const Machine& machine, const Gpu* gpu);
+Environment environment_of(const Machine& machine, const Gpu* gpu, Host& host);
 
 // Commit and cleanness of the git work tree that the folder `.` is in; nothing without one, nor
 // where it belongs to another user. No program that the repository names is run.

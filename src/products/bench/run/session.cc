@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <thread>
@@ -84,6 +85,24 @@ bool tried_enough(std::span<const RanRepeat> ran, std::size_t stack) {
   return failures >= kMostFailures;
 }
 
+// What this round and `rounds` more take, if each stack takes as long as it did last; empty before
+// each was run once.
+std::string left_text(std::span<const RanRepeat> ran, std::span<const std::size_t> of_this_round,
+                      std::size_t rounds, bool may_end_early) {
+  std::map<std::size_t, double> last_ms;
+  for (const RanRepeat& each : ran) last_ms[each.stack] = each.span.end_ms - each.span.begin_ms;
+  double ms = 0;
+  for (const std::size_t stack : of_this_round) {
+    if (!last_ms.contains(stack)) return "";
+    if (!tried_enough(ran, stack)) ms += last_ms[stack];
+  }
+  for (const auto& [stack, one_ms] : last_ms)
+    if (!tried_enough(ran, stack)) ms += static_cast<double>(rounds) * one_ms;
+  const double s = std::ceil(ms / 1000);
+  return fmt::format("; {} {} left", may_end_early ? "at most" : "about",
+                     s < 120 ? fmt::format("{} s", s) : fmt::format("{} min", std::ceil(s / 60)));
+}
+
 }  // namespace
 
 std::vector<std::vector<std::size_t>> balanced_order(std::size_t stacks, std::size_t repeats,
@@ -113,11 +132,14 @@ std::vector<RanRepeat> run_session(std::span<const StackCommand> stacks, const R
     const std::size_t first = ran.size();
     ++round;
     hooks.begins();
-    for (const std::size_t stack : order) {
+    for (std::size_t place = 0; place < order.size(); ++place) {
+      const std::size_t stack = order[place];
       if (tried_enough(ran, stack)) continue;
       if (options.watch.cancel != nullptr && options.watch.cancel->load()) break;
-      options.progress(
-          fmt::format("repeat {} of {}: {}", round, options.repeats, stacks[stack].id));
+      options.progress(fmt::format("repeat {} of {}: {}{}", round, options.repeats,
+                                   stacks[stack].id,
+                                   left_text(ran, std::span(order).subspan(place),
+                                             options.repeats - round, bool(hooks.enough))));
       RanRepeat repeat;
       repeat.stack = stack;
       repeat.span.begin_ms = monotonic_ms();
@@ -135,6 +157,7 @@ std::vector<RanRepeat> run_session(std::span<const StackCommand> stacks, const R
       ran.push_back(std::move(repeat));
     }
     hooks.ends(std::span(ran).subspan(first));
+    if (hooks.enough && round >= kFewestRounds && round % 2 == 0 && hooks.enough(ran)) break;
   }
   return ran;
 }
@@ -158,6 +181,7 @@ std::vector<StackResult> results_of(std::span<const StackCommand> stacks,
       if (!each.answer.mode.empty()) result.mode = each.answer.mode;
       for (const auto& [name, version] : each.answer.versions) result.versions[name] = version;
       for (const auto& [name, value] : each.answer.settings) result.settings[name] = value;
+      if (repeat.unverified) result.unverified = true;
       result.repeats.push_back(repeat);
       supported = each.answer.supported;
     }

@@ -167,6 +167,9 @@ TEST(BenchCompare, RefusesWhatCannotBeComparedAndSaysWhatDiffers) {
   EXPECT_EQ(differs([](RunRecord& run) { run.workload.dtype = "fp16"; }), "!dtype ");
   EXPECT_EQ(differs([](RunRecord& run) { run.workload.device = "cpu"; }), "!device ");
   EXPECT_EQ(differs([](RunRecord& run) { run.protocol.origin = "nvbench"; }), "!protocol ");
+  EXPECT_EQ(differs([](RunRecord& run) { run.environment.cpu_model = "EPYC"; }), "!cpu ");
+  EXPECT_EQ(differs([](RunRecord& run) { run.environment.cpu_cores = 2; }), "!cpu ");
+  EXPECT_EQ(differs([](RunRecord& run) { run.environment.cpu_governor = "powersave"; }), "!cpu ");
   EXPECT_EQ(differs([](RunRecord& run) { run.environment.kernel_release = "6.1"; }), "kernel ");
   EXPECT_EQ(differs([](RunRecord& run) { run.protocol.repeats = 50; }), "!protocol ");
   EXPECT_EQ(differs([](RunRecord& run) { run.environment.variables["ANY"] = "1"; }), "ANY ");
@@ -302,6 +305,57 @@ TEST(BenchCompare, StacksAreComparedByName) {
   options.stacks = {"glow=tvm"};
   EXPECT_EQ(compare(base, candidate, options).error().message,
             "base has no result of the stack glow; it has gpuready, xla");
+}
+
+TEST(BenchCompare, AStackWithoutADigestIsComparedWithItselfOnly) {
+  Side base = base_side(), candidate = candidate_side(kOther, 0.9);
+  for (auto& run : candidate.runs) run.stacks[0].unverified = true;
+  EXPECT_FALSE(compare(base, candidate, CompareOptions()));
+  for (auto& run : base.runs) run.stacks[0].unverified = true;
+  EXPECT_EQ(compared(base, candidate).stacks.at(0).outcome, Outcome::faster);
+  for (auto& run : candidate.runs) run.stacks[0].id = "other";
+  CompareOptions options;
+  options.stacks = {"gpuready=other"};
+  const auto other = compare(base, candidate, options);
+  ASSERT_FALSE(other);
+  EXPECT_TRUE(contains(other.error().message, "gave no digest")) << other.error().message;
+}
+
+// Noise of 1% that ten earlier runs show and six of these do not yet.
+TEST(BenchCompare, TheNoiseIsLearnedFromEarlierRuns) {
+  const Side base = base_side(), candidate = candidate_side(kOther, 0.97);
+  CompareOptions options;
+  options.earlier.push_back({workload_key(base.runs[0].workload),
+                             "bf16",
+                             "cuda",
+                             "gpuready",
+                             base.runs[0].environment.fingerprint(),
+                             Kpi::p50,
+                             {}});
+  for (int i = 0; i < 10; ++i)
+    options.earlier[0].runs.push_back({"old" + std::to_string(i), "old", i % 2 ? 1020.0 : 1000.0});
+  const auto width = [&](const CompareOptions& with) {
+    const auto p50 = kpi(compared(base, candidate, with), Kpi::p50);
+    return std::pair(*p50.high_percent - *p50.low_percent, p50.learned);
+  };
+  const auto [learned, from] = width(options);
+  EXPECT_EQ(from, "10 earlier runs of this machine");
+  options.learn = false;
+  const auto [alone, nothing] = width(options);
+  EXPECT_EQ(nothing, "");
+  EXPECT_GT(learned, 1.5 * alone);  // these runs seem quieter than the machine is
+  options.learn = true;
+  options.earlier[0].fingerprint = "another machine";
+  EXPECT_EQ(width(options), std::pair(alone, std::string()));
+}
+
+TEST(BenchCompare, TwoLevelsAreTwoFigures) {
+  const Side base = base_side({1000, 1100, 1001, 1101, 1000, 1102});
+  const auto p50 = kpi(compared(base, candidate_side(kOther)), Kpi::p50);
+  ASSERT_EQ(p50.base_states.size(), 2u);
+  EXPECT_NEAR(p50.base_states[0], 1000, 1);
+  EXPECT_NEAR(p50.base_states[1], 1101, 1);
+  EXPECT_TRUE(p50.candidate_states.empty());
 }
 
 // The stack "tvm" beside what is there, as each run has it.

@@ -130,21 +130,27 @@ TEST(BenchEstimate, ADriftIsNoDifferenceInARegularOrder) {
   EXPECT_GT(e->p(), 0.05);
 }
 
-// (10 * 4 + 3 * v) / 13 for the pairs' own variance v with 3 degrees.
+// (10 * 4 + 4 * v) / 14 for the pairs' own variance v with 4 degrees.
 TEST(BenchEstimate, WhatWasLearnedIsPooled) {
-  const auto base = at({0, 3, 4, 7}, {0, 50, 0, 50}), candidate = at({1, 2, 5, 6}, {1, 52, 3, 54});
+  const auto base = at({0, 3, 4, 7, 8}, {0, 50, 0, 50, 0});
+  const auto candidate = at({1, 2, 5, 6, 9}, {1, 52, 3, 54, 5});
   const auto own = estimate(base, candidate, 0), with = estimate(base, candidate, 0, Noise{2, 10});
   ASSERT_TRUE(own && with);
   ASSERT_EQ(own->method, Method::student_t);
-  const double v = 5 / 3.0;  // of 1, 2, 3, 4
-  EXPECT_NEAR(own->standard_error, std::sqrt(v / 4), 1e-12);
-  EXPECT_NEAR(with->standard_error, std::sqrt((3 * v + 10 * 4) / 13 / 4), 1e-12);
-  EXPECT_EQ(with->degrees, 13);
+  const double v = 2.5;  // of 1, 2, 3, 4, 5
+  EXPECT_NEAR(own->standard_error, std::sqrt(v / 5), 1e-12);
+  EXPECT_NEAR(with->standard_error, std::sqrt((4 * v + 10 * 4) / 14 / 5), 1e-12);
+  EXPECT_EQ(with->degrees, 14);
   EXPECT_EQ(with->learned_degrees, 10);
   // These runs show much more: what was learned is of another time.
   const auto more = estimate(base, candidate, 0, Noise{0.01, 10});
-  EXPECT_EQ(more->degrees, 3);
+  EXPECT_EQ(more->degrees, 4);
   EXPECT_EQ(more->learned_degrees, 0);
+}
+
+TEST(BenchEstimate, FewRunsDoNotUseWhatWasLearned) {
+  const auto base = at({0, 3, 4, 7}, {0, 5, 0, 5}), candidate = at({1, 2, 5, 6}, {1, 6, 2, 7});
+  EXPECT_EQ(estimate(base, candidate, 0, Noise{2, 10})->learned_degrees, 0);
 }
 
 TEST(BenchEstimate, IntervalsEndWhereNoMachineGoes) {
@@ -166,7 +172,8 @@ TEST(BenchEstimate, NoiseOfASideIsItsOwn) {
 }
 
 TEST(BenchNoise, IsThatOfNeighbours) {
-  EXPECT_FALSE(noise_of(std::vector<double>{1, 2}));
+  EXPECT_FALSE(noise_of(std::vector<double>{1}));
+  EXPECT_EQ(noise_of(std::vector<double>{1, 3})->degrees, 1);
   const auto noise = noise_of(std::vector<double>{0, 1, 10, 11});  // squares 1, 81, 1
   EXPECT_NEAR(noise->variance, 83 / 6.0, 1e-12);
   EXPECT_NEAR(noise->degrees, 18 / 8.0, 1e-12);

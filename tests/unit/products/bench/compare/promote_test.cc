@@ -127,8 +127,10 @@ TEST(BenchPromote, AnIdeaIsOneDifferenceThatIsDeclared) {
   Side candidate = candidate_side({900, 902, 899, 901, 898});
   PromoteOptions options;
   options.idea = "POOL";
-  EXPECT_EQ(decided(base, candidate, options),
-            "the candidate does not change POOL: it is the same in base and candidate");
+  EXPECT_EQ(
+      decided(base, candidate, options),
+      "the candidate does not change POOL: it is the same in base and candidate. Nothing that "
+      "was recorded differs; leave --idea out to judge the runs as they are");
   for (auto& run : candidate.runs) run.environment.variables["POOL"] = "1";
   EXPECT_TRUE(decided(base, candidate, options).starts_with("promote"));
   for (auto& run : candidate.runs) run.git_commit = "abc";

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <random>
+
 #include "unit/products/bench/runs.h"
 
 namespace gpuready::bench {
@@ -34,6 +38,85 @@ TEST(BenchRanking, OrdersByTimeAndSaysWhatIsSure) {
   EXPECT_NEAR(*ranking.ranked[3].ratio, 1.5, 0.001);
   EXPECT_LT(*ranking.ranked[3].low, 1.5);
   EXPECT_GT(*ranking.ranked[3].high, 1.5);
+}
+
+TEST(BenchRanking, WhatIsNotVerifiedIsListedApart) {
+  RunRecord run = run_of("r", {1000});
+  add(run, "silent", {10, 11, 10});
+  run.stacks[1].unverified = true;
+  const auto ranking = ranking_of(run);
+  ASSERT_EQ(ranking.ranked.size(), 1u);
+  EXPECT_EQ(ranking.ranked[0].id, "gpuready");
+  ASSERT_EQ(ranking.others.size(), 1u);
+  EXPECT_EQ(ranking.others[0].status, "unverified");
+  EXPECT_EQ(ranking.others[0].ns, 10);
+}
+
+// Two repeats of stacks that are 45 times apart: few, and the order is no question.
+TEST(BenchRanking, FewRepeatsTellApartWhatIsFarApart) {
+  RunRecord run = run_of("r", {1});
+  run.stacks.clear();
+  add(run, "fast", {1000, 1050});
+  add(run, "slow", {45000, 47000});
+  const auto ranking = ranking_of(run);
+  EXPECT_TRUE(ranking.ranked[1].told_apart);
+  EXPECT_LT(*ranking.ranked[1].high, 45 * 5);
+}
+
+// Logarithms 0 to 0.03: 0.0129 from their mean 0.015; t of 99% and 3 degrees 5.8409.
+TEST(BenchRanking, KnowsHowWellATimeIsKnown) {
+  RunRecord run = run_of("r", {1});
+  add(run, "four", {1000, 1000 * std::exp(0.01), 1000 * std::exp(0.02), 1000 * std::exp(0.03)});
+  EXPECT_NEAR(*uncertainty_of(run.stacks[1]), std::expm1(5.8409 * 0.0129099 / 2), 1e-5);
+  EXPECT_FALSE(uncertainty_of(run.stacks[0]));
+}
+
+// Repeats that end when the times are known within 2% tell equal stacks apart no more often than
+// the stated 1%.
+TEST(BenchRanking, EndingEarlyKeepsTheError) {
+  constexpr int kTrials = 2000;
+  std::mt19937_64 random(1);
+  for (const double sd : {0.005, 0.01, 0.02, 0.05}) {
+    int told_apart = 0;
+    for (int trial = 0; trial < kTrials; ++trial) {
+      RunRecord run = run_of("r", {1});
+      run.stacks.clear();
+      add(run, "one", {});
+      add(run, "other", {});
+      std::normal_distribution<double> noise(0, sd);
+      for (std::size_t round = 0; round < 20; ++round) {
+        for (std::size_t place = 0; place < 2; ++place) {
+          Repeat repeat;
+          repeat.position = 2 * round + place;
+          repeat.samples_ns = {1000 * std::exp(noise(random))};
+          run.stacks[round % 2 == 0 ? place : 1 - place].repeats.push_back(repeat);
+        }
+        const auto known = [](const StackResult& stack) { return *uncertainty_of(stack) <= 0.02; };
+        if (round >= 3 && round % 2 == 1 && std::ranges::all_of(run.stacks, known)) break;
+      }
+      told_apart += ranking_of(run).ranked[1].told_apart;
+    }
+    EXPECT_LE(told_apart, kTrials * 0.01 + 3 * std::sqrt(kTrials * 0.01 * 0.99)) << sd;
+  }
+}
+
+TEST(BenchRanking, RunsOfATagAreOneTable) {
+  std::vector<RunRecord> runs;
+  for (const double ns : {1000.0, 1002.0, 999.0}) {
+    RunRecord run = run_of(std::to_string(ns), {ns});
+    add(run, "slow", {1.5 * ns, 1.6 * ns, 1.5 * ns});
+    run.stacks[1].repeats[1].status = StackStatus::error;
+    runs.push_back(std::move(run));
+  }
+  runs.push_back(run_of("other", {1}));
+  runs[3].tag = "another";
+  const auto tables = one_per_tag(runs);
+  ASSERT_EQ(tables.size(), 2u);
+  const auto ranking = ranking_of(tables[0]);
+  ASSERT_EQ(ranking.ranked.size(), 2u);
+  EXPECT_TRUE(ranking.ranked[1].told_apart);
+  EXPECT_EQ(ranking.losses, std::vector<std::string>{"3 of 6 repeats of slow failed"});
+  EXPECT_EQ(tables[0].stacks[0].repeats.size(), 3u);
 }
 
 TEST(BenchRanking, SaysWhatDoesNotCount) {

@@ -125,6 +125,13 @@ TEST(BenchExport, PycSuitesReadersFindTheirFields) {
   EXPECT_EQ(ours["samples_ms"], Json::array({2.0, 4.0, 3.0}));
   EXPECT_EQ(ours["peak_memory_bytes"], 1 << 20);
   EXPECT_DOUBLE_EQ(ours["throughput_tokens_per_sec"], 64 * 2048 * 1e9 / 3e6);
+  // What its summaries and plots read without asking whether it is there.
+  for (const char* key : {"python", "git_head", "git_dirty", "created_utc", "adapter_plan"})
+    EXPECT_TRUE(doc["meta"].contains(key)) << key;
+  for (const char* key : {"memory_total", "compute_capability"})
+    EXPECT_TRUE(doc["gpu"]["gpus"][0].contains(key)) << key;
+  for (const char* key : {"derived", "startup_ms", "repeat_mean_ms", "batch"})
+    EXPECT_TRUE(ours.contains(key)) << key;
   EXPECT_EQ(doc["adapters"]["tvm"]["reason"], "the module tvm is not installed");
   EXPECT_EQ(doc["adapters"]["xla"]["error"], "different_work: it gives no digest");
   EXPECT_FALSE(doc["adapters"]["xla"].contains("latency_ms"));

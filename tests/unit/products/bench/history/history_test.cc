@@ -34,8 +34,8 @@ std::vector<double> noisy(std::vector<double> levels, std::size_t each, double n
 TEST(BenchSteps, AreFoundWhereTheyAre) {
   int found = 0;
   for (std::uint64_t seed = 0; seed < 50; ++seed)
-    found += find_steps(noisy({1000, 1080, 1000}, 10, 0.01, seed)) ==
-             std::vector<std::size_t>{10, 20};
+    found +=
+        find_steps(noisy({1000, 1080, 1000}, 10, 0.01, seed)) == std::vector<std::size_t>{10, 20};
   EXPECT_GE(found, 45);  // ten runs of a level leave few degrees to a wander
 }
 
