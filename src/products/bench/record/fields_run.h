@@ -124,6 +124,8 @@ FIELDS_OF(StackResult) {
   FIELD(unverified,
         "Whether a repeat gave no digest: the stack is timed, ranked apart and compared only with "
         "itself.");
+  FIELD(reference,
+        "Whether it says that it is a reference, made to be checked against: not ranked.");
   FIELD(versions, "Versions of its parts: the framework, its libraries, Python.");
   FIELD(settings, "What it was set to, such as the mode of compilation, as it says.");
   FIELD(variables, "Environment variables that it is given beside those of the run.");

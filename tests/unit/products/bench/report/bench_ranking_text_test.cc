@@ -45,6 +45,14 @@ TEST(BenchRankingText, SmallTimesHaveFittingUnitsAndQuietIsTheConclusion) {
   bench::RunRecord run = bench::run_of("r", {40, 41});
   run.workload.flops = 8;
   EXPECT_EQ(conclusion_of(run), "gpuready is the fastest of 1 stack: 40.5 ns (p50).");
+  run.stacks.insert(run.stacks.begin(), run.stacks[0]);
+  run.stacks[0].id = "missing";
+  run.stacks[0].status = bench::StackStatus::unavailable;
+  run.stacks[1].reference = true;
+  EXPECT_EQ(conclusion_of(run),
+            "gpuready: 40.5 ns (p50). It is not ranked: it is made to be checked against.");
+  run.stacks[1].reference = false;
+  run.stacks.erase(run.stacks.begin());
   run.stacks.push_back(run.stacks[0]);
   run.stacks[1].id = "tvm";
   run.stacks[1].status = bench::StackStatus::error;
