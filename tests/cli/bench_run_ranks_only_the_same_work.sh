@@ -20,6 +20,7 @@ expect_in "glow: unavailable" "$out"
 ! kill -0 "$(cat far.pid)" 2>/dev/null || die "a process that a stack started lives"
 [ -z "$(awk 'length($0) > 80' <<<"$out")" ] || die "wider than 80 columns: $out"
 expect_in '"schema": "gpuready.bench-run"' "$(cat run.json)"
+expect_not_in "..." "$out"
 [ "$(cat bench-results/latest)" = first ] || die "latest is not the last tag"
 # Without a digest it is timed, and compared with itself only.
 expect_in '"unverified": true' "$(cat run.json)"

@@ -69,5 +69,25 @@ TEST(BenchRankingText, SmallTimesHaveFittingUnitsAndQuietIsTheConclusion) {
   EXPECT_FALSE(contains(quiet, "Kept as")) << quiet;
 }
 
+// Medians 100 times apart: a power of ten every half of the 450 columns from 150 on.
+TEST(BenchRankingText, StacksThatAreFarApartHaveALogarithmicAxis) {
+  BenchReport report;
+  report.runs = {bench::run_of("r", {1000, 1000})};
+  bench::RunRecord& run = report.runs[0];
+  run.stacks.push_back(run.stacks[0]);
+  run.stacks[1].id = "a_stack_with_a_name_of_thirty_9";
+  const auto page_with = [&](double ns) {
+    for (auto& repeat : run.stacks[1].repeats) repeat.samples_ns = {ns, ns};
+    return render_html(report);
+  };
+  EXPECT_FALSE(contains(page_with(4900), "logarithmic"));
+  const auto page = page_with(100'000);
+  EXPECT_TRUE(contains(page, "time of an iteration, logarithmic"));
+  for (const char* tick :
+       {"x=\"150.0\" y=\"84.0\"", "x=\"375.0\" y=\"84.0\"", "x=\"600.0\" y=\"84.0\""})
+    EXPECT_TRUE(contains(page, tick)) << tick;
+  EXPECT_TRUE(contains(page, "lengthAdjust=\"spacingAndGlyphs\">a_stack_with_a_name_of_thirty_9<"));
+}
+
 }  // namespace
 }  // namespace gpuready
