@@ -20,7 +20,7 @@ constexpr CommandEntry kBenchSubcommands[] = {
     {"history", "Show results over all runs, and where their level changed", declare_bench_history},
     {"report", "Show runs with ranking, distributions, history and environment: HTML, Markdown",
      declare_bench_report},
-    {"import", "Import a result of google/benchmark, nvbench or llama-bench as a run",
+    {"import", "Import a result of google/benchmark, hyperfine, PyC's suite and others as a run",
      declare_bench_import},
     {"export", "Write runs as CSV, or in the format of google/benchmark or PyC's suite",
      declare_bench_export},

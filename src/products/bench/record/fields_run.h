@@ -55,7 +55,8 @@ FIELDS_OF(Protocol) {
   FIELD(max_seconds, "Most seconds of timing in one process, as asked for.", {.unit = "s"});
   FIELD(seed, "Seed of the order in which the stacks took turns.");
   FIELD(input_seed, "Seed of the inputs, drawn for each run.");
-  FIELD(origin, "Who timed it: gpuready, google-benchmark, nvbench or llama-bench.");
+  FIELD(origin,
+        "Who timed it: gpuready, google-benchmark, nvbench, llama-bench, hyperfine or pyc.");
   FIELD(clocks_locked, "Whether the GPU's clocks were locked.");
 }
 

@@ -66,7 +66,7 @@ struct Protocol {
   std::optional<std::uint64_t> input_seed;              // of the inputs, drawn for each run
   std::optional<double> until_percent;  // repeats go on until the times are known so well
   std::optional<double> max_seconds;    // of timing in one process, as asked for
-  std::string origin;  // gpuready, google-benchmark, nvbench, llama-bench: who timed it
+  std::string origin;  // gpuready, google-benchmark, pyc and the like: who timed it
   bool clocks_locked = false;
   // Then its stacks did one and the same work; the benchmarks of another program need not have.
   bool is_ours() const { return origin.empty() || origin == "gpuready"; }
