@@ -44,6 +44,9 @@ TerminalStyle style_of(const Globals& globals) {
   winsize size{};
   if (terminal && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40)
     style.columns = std::min<int>(size.ws_col, 100);
+  if (const char* columns = std::getenv("COLUMNS"); columns != nullptr && !terminal)
+    if (const auto wanted = parse_uint(columns); wanted && *wanted >= 40 && *wanted <= 1000)
+      style.columns = static_cast<int>(*wanted);
   const char* no_color = std::getenv("NO_COLOR");
   const char* term = std::getenv("TERM");
   style.colour = terminal && !globals.no_color && (no_color == nullptr || *no_color == '\0') &&

@@ -13,6 +13,16 @@ expect_exit 1 "$GPUREADY" bench compare base slow
 expect_in "slow is slower than base" "$out"
 expect_exit 4 "$GPUREADY" bench compare base noisy
 expect_in "more runs a side would decide" "$out"
+# However wide an interval is, it is shown, and the verdict is whole.
+runs wild 1 2 12008 995000 10100 99000 1003 1100
+for columns in 80 100; do
+  COLUMNS=$columns expect_exit 4 "$GPUREADY" bench compare base wild
+  expect_in "interval  verdict" "$out"
+  expect_in "  inconclusive" "$out"
+  [ -z "$(awk -v most=$columns 'length($0) > most' <<<"$out")" ] || die "wider than $columns columns: $out"
+done
+[ -n "$(awk 'length($0) > 80' <<<"$out")" ] || die "COLUMNS does not count: $out"
+rm bench-results/*__wild.json
 expect_exit 0 "$GPUREADY" bench compare base fast --json - --md fast.md
 expect_in '"schema": "gpuready.bench-compare"' "$out"
 expect_in '"method": "trend_adjusted_t"' "$out"

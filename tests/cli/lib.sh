@@ -1,6 +1,6 @@
 # Shared by the command-line tests: fail on any error, and say which expectation broke.
 set -euo pipefail
-unset GPUREADY_FAKE BITNET_GPU_FAKE CUDA_VISIBLE_DEVICES
+unset GPUREADY_FAKE BITNET_GPU_FAKE CUDA_VISIBLE_DEVICES COLUMNS
 export GPUREADY_TRUST_NAMED_LIBRARIES=1  # variables name the fake drivers
 die() { echo "FAILED: $*" >&2; exit 1; }
 skip() { echo "SKIPPED: $*" >&2; exit 77; }

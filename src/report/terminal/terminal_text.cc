@@ -141,7 +141,9 @@ void TerminalText::table(std::size_t indent, const Table& table) {
     for (const std::size_t c : shown) now.push_back(widths[c]);
     return total(now);
   };
+  const auto natural = widths;
   for (;;) {
+    widths = natural;
     for (const std::size_t c : shown)
       if (const auto now = sum(); table.columns[c].flexible && now > room)
         widths[c] = std::max(std::min(kLeastFlexible, widths[c]),
@@ -154,14 +156,23 @@ void TerminalText::table(std::size_t indent, const Table& table) {
     shown.erase(worst);
   }
   const auto put_row = [&](auto cell) {
-    std::vector<Span> spans;
+    std::vector<std::vector<std::string>> pieces;  // of each column that is shown, one a line
+    std::size_t height = 1;
     for (const std::size_t c : shown) {
-      Span span = cell(c);
-      span.text = pad(cut(clean(span.text), widths[c]), widths[c], table.columns[c].align);
-      if (c != shown.back()) span.text += std::string(kColumnGap, ' ');
-      spans.push_back(std::move(span));
+      pieces.push_back(wrap(clean(cell(c).text), widths[c]));
+      if (!table.columns[c].flexible) pieces.back() = {cut(clean(cell(c).text), widths[c])};
+      height = std::max(height, pieces.back().size());
     }
-    line(indent, spans);
+    for (std::size_t row = 0; row < height; ++row) {
+      std::vector<Span> spans;
+      for (std::size_t i = 0; i < shown.size(); ++i) {
+        const std::size_t c = shown[i];
+        const std::string text = row < pieces[i].size() ? pieces[i][row] : "";
+        spans.push_back({pad(text, widths[c], table.columns[c].align), cell(c).ink});
+        if (i + 1 < shown.size()) spans.back().text += std::string(kColumnGap, ' ');
+      }
+      line(indent, spans);
+    }
   };
   put_row([&](std::size_t c) { return Span{table.columns[c].title, Ink::dim}; });
   for (const auto& row : table.rows) put_row([&](std::size_t c) { return row[c]; });

@@ -23,7 +23,7 @@ struct Span {
 struct Column {
   std::string title;
   Align align = Align::left;
-  bool flexible = false;  // is cut first when the table is too wide
+  bool flexible = false;  // takes several lines when the table is too wide
   int drop = 0;           // then columns are left out, the highest first; 0: never
 };
 struct Table {

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "report/report.h"
+#include "report/terminal/terminal_text.h"
 #include "report/text_layout.h"
 #include "samples.h"
 
@@ -123,6 +124,22 @@ TEST(Terminal, DetectLeavesOutWhatNobodyReported) {
   const std::string text = render(report);
   EXPECT_FALSE(contains(text, "Temperature")) << text;
   EXPECT_FALSE(contains(text, "0 B")) << text;
+}
+
+TEST(Terminal, NamesInTablesAreWrappedAndNotCut) {
+  TerminalStyle style;
+  style.columns = 30;
+  TerminalText text(style);
+  text.table(
+      2, {{{"stack", Align::left, true}, {"p50", Align::right}, {"cold", Align::right, false, 1}},
+          {{{"a stack with a long name"}, {"1.000 us"}, {"2.000 us"}},
+           {{"anunbrokennameof26letters_"}, {"2 us"}, {"3 us"}}}});
+  EXPECT_EQ(text.take(),
+            "  stack                    p50\n"
+            "  a stack with a      1.000 us\n"
+            "  long name\n"
+            "  anunbrokennameof26      2 us\n"
+            "  letters_\n");
 }
 
 }  // namespace

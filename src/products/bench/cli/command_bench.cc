@@ -34,7 +34,7 @@ constexpr CommandEntry kBenchSubcommands[] = {
      declare_bench_report,
      "bench report --html report.html  # the latest run\n"
      "bench report base,candidate --md report.md"},
-    {"import", "Import a result of google/benchmark, nvbench or llama-bench as a run",
+    {"import", "Import a result of google/benchmark, hyperfine, PyC's suite and others as a run",
      declare_bench_import,
      "bench import result.json --tag base\n"
      "bench import result.json"},

@@ -75,16 +75,19 @@ void declare_bench_import(CommandSpec& command) {
   auto options = std::make_shared<BenchImportOptions>();
   command.run = [options] { return run_bench_import(*options); };
   add_output(command, options->globals);
-  command.add({{.name = "FILE",
-                .value = &options->file,
-                .help = "JSON of google/benchmark, nvbench or llama-bench, or a run of gpuready",
-                .required = true,
-                .files = Files::read},
-               {.name = "--tag",
-                .value = &options->tag,
-                .help = "Tag of the run; the file's name if not given",
-                .type = "NAME"},
-               results_option(options->folder)});
+  command.add(
+      {{.name = "FILE",
+        .value = &options->file,
+        .help =
+            "JSON of google/benchmark, nvbench, llama-bench, hyperfine or PyC's GPU suite, or a "
+            "run of gpuready",
+        .required = true,
+        .files = Files::read},
+       {.name = "--tag",
+        .value = &options->tag,
+        .help = "Tag of the run; the file's name if not given",
+        .type = "NAME"},
+       results_option(options->folder)});
   command.footer =
       "Exit codes: 0 imported; 2 wrong usage, bad input, no result with a measurement, "
       "or\nimported already.";

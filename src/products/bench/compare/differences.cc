@@ -57,6 +57,7 @@ constexpr Rule kRules[] = {
     {"stack.versions", Meaning::listed, "versions"},
     {"stack.mode", Meaning::listed, "mode"},
     {"stack.unverified", Meaning::may_differ, ""},
+    {"stack.reference", Meaning::may_differ, ""},
     {"stack.id", Meaning::may_differ, ""},
     {"stack.display_name", Meaning::may_differ, ""},
     {"stack.status", Meaning::may_differ, ""},

@@ -52,15 +52,17 @@ Ranking ranking_of(const RunRecord& run) {
   for (const auto& stack : run.stacks) {
     if (!run.is_whole() && stack.status == StackStatus::ok)
       ranking.others.push_back({stack.id, "interrupted", "the run is not whole", {}});
-    else if (stack.status == StackStatus::ok && typical(latency_of(stack)) > 0 &&
-             !stack.is_verified())
+    else if (stack.status != StackStatus::ok || typical(latency_of(stack)) == 0)
+      ranking.others.push_back({stack.id, std::string(name_of(stack.status)), stack.reason, {}});
+    else if (stack.is_contestant())
+      good.push_back(&stack);
+    else if (stack.is_verified())
+      ranking.others.push_back(
+          {stack.id, "reference", "it is made to be checked against", typical(latency_of(stack))});
+    else
       ranking.others.push_back({stack.id, "unverified",
                                 "it gave no digest, so nothing shows which work it did",
                                 typical(latency_of(stack))});
-    else if (stack.status == StackStatus::ok && typical(latency_of(stack)) > 0)
-      good.push_back(&stack);
-    else
-      ranking.others.push_back({stack.id, std::string(name_of(stack.status)), stack.reason, {}});
   }
   if (ranking.same_work)
     std::stable_sort(good.begin(), good.end(), [](const auto* a, const auto* b) {

@@ -21,7 +21,7 @@ struct RankedStack {
 };
 struct UnrankedStack {
   std::string id, status, reason;
-  std::optional<double> ns;  // of one that is timed and not verified
+  std::optional<double> ns;  // of one that is timed: unverified, or the reference
 };
 struct Ranking {
   std::vector<RankedStack> ranked;

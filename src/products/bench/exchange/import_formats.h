@@ -17,6 +17,12 @@ Result<RunRecord> from_google_benchmark(const Json& doc, std::string_view name);
 bool is_llama_bench(const Json& doc);
 Result<RunRecord> from_llama_bench(const Json& doc, std::string_view name);
 
+bool is_hyperfine(const Json& doc);
+Result<RunRecord> from_hyperfine(const Json& doc, std::string_view name);
+
+bool is_pyc_suite(const Json& doc);
+Result<RunRecord> from_pyc_suite(const Json& doc, std::string_view name);
+
 // A number, or text that is one; nothing for what is none.
 std::optional<double> number_in(const Json& value);
 std::optional<double> positive(std::optional<double> value, double scale = 1);

@@ -36,7 +36,7 @@ class CpuStack final : public HostStack {
         threads_(std::max(1u, std::thread::hardware_concurrency())),
         in_(inputs_of(request)) {
     facts.device_name = fmt::format("CPU, {} threads", threads_);
-    facts.least_sample_ms = 1;
+    facts.reference = true;
     if (r_.task == Task::gemm) {  // rows of b^T are what dot() reads
       Input transposed{in_[1].columns, in_[1].rows, std::vector<float>(in_[1].values.size())};
       for (std::uint64_t k = 0; k < r_.k; ++k)

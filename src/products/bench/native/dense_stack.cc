@@ -73,7 +73,9 @@ struct Product {
 class DenseStack final : public GpuStack {
  public:
   DenseStack(const Request& request, bool tuned, std::unique_ptr<Device> device)
-      : GpuStack(request, std::move(device)), tuned_(tuned) {}
+      : GpuStack(request, std::move(device)), tuned_(tuned) {
+    facts.reference = !tuned;
+  }
 
   Result<void> open() {
     TRY(start());

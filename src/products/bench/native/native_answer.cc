@@ -139,6 +139,7 @@ Result<Json> measured(std::string_view id, const Request& request, const SayStep
   doc["status"] = "ok";
   doc["backend"] = id;
   doc["mode"] = stack->facts.mode;
+  doc["reference"] = stack->facts.reference;
   doc["device"] = request.device;
   put(doc, "device_name", stack->facts.device_name);
   doc["task"] = to_string(request.task);

@@ -33,6 +33,7 @@ class NativeStack {
     std::optional<std::uint64_t> peak_memory_bytes;
     std::vector<std::string> notes;
     double least_sample_ms = 1;  // that one sample lasts
+    bool reference = false;      // made to be checked against, not to be fast
   };
   Facts facts;
 };

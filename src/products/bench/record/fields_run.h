@@ -55,7 +55,8 @@ FIELDS_OF(Protocol) {
   FIELD(max_seconds, "Most seconds of timing in one process, as asked for.", {.unit = "s"});
   FIELD(seed, "Seed of the order in which the stacks took turns.");
   FIELD(input_seed, "Seed of the inputs, drawn for each run.");
-  FIELD(origin, "Who timed it: gpuready, google-benchmark, nvbench or llama-bench.");
+  FIELD(origin,
+        "Who timed it: gpuready, google-benchmark, nvbench, llama-bench, hyperfine or pyc.");
   FIELD(clocks_locked, "Whether the GPU's clocks were locked.");
 }
 
@@ -124,6 +125,8 @@ FIELDS_OF(StackResult) {
   FIELD(unverified,
         "Whether a repeat gave no digest: the stack is timed, ranked apart and compared only with "
         "itself.");
+  FIELD(reference,
+        "Whether it says that it is a reference, made to be checked against: not ranked.");
   FIELD(versions, "Versions of its parts: the framework, its libraries, Python.");
   FIELD(settings, "What it was set to, such as the mode of compilation, as it says.");
   FIELD(variables, "Environment variables that it is given beside those of the run.");

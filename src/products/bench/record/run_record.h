@@ -66,7 +66,7 @@ struct Protocol {
   std::optional<std::uint64_t> input_seed;              // of the inputs, drawn for each run
   std::optional<double> until_percent;  // repeats go on until the times are known so well
   std::optional<double> max_seconds;    // of timing in one process, as asked for
-  std::string origin;  // gpuready, google-benchmark, nvbench, llama-bench: who timed it
+  std::string origin;  // gpuready, google-benchmark, pyc and the like: who timed it
   bool clocks_locked = false;
   // Then its stacks did one and the same work; the benchmarks of another program need not have.
   bool is_ours() const { return origin.empty() || origin == "gpuready"; }
@@ -121,6 +121,7 @@ struct StackResult {
   std::string reason;              // in one sentence, where the status is not ok
   std::string cure;                // how to get a stack that is unavailable
   std::optional<bool> unverified;  // as a repeat of it: it is compared only with itself
+  std::optional<bool> reference;   // made to be checked against: it is timed and not ranked
   std::map<std::string, std::string> versions;  // torch: 2.3.0
   std::map<std::string, std::string> settings;  // compile_mode: max-autotune; threads: 8
   // What its process has beside Environment::variables, or in place of them.
@@ -129,6 +130,7 @@ struct StackResult {
   std::vector<Repeat> repeats;
 
   bool is_verified() const { return !unverified.value_or(false); }
+  bool is_contestant() const { return is_verified() && !reference.value_or(false); }
   std::string_view name() const { return display_name.empty() ? id : display_name; }
 };
 

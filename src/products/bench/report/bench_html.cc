@@ -18,6 +18,8 @@ using namespace bench;
 constexpr double kWidth = 640, kLabel = 150, kRow = 34, kPlot = kWidth - kLabel - 40;
 constexpr std::size_t kMostDots = 400;  // of a stack
 constexpr double kAxis = 40;            // height of an axis with its ticks and its title
+constexpr double kFarApart = 5;         // stacks that differ by more need a logarithmic axis
+constexpr std::size_t kLongName = 22;   // longer ones are drawn narrower
 
 // Round numbers from `low` to `high`: steps of 1, 2 or 5 times a power of ten.
 std::vector<double> ticks(double low, double high, double most) {
@@ -33,6 +35,17 @@ std::vector<double> ticks(double low, double high, double most) {
   for (double at = std::ceil(low / step) * step; at <= high + step * 1e-6; at += step)
     all.push_back(at);
   return all;
+}
+
+// 1, 2 and 5 times powers of ten, or only these where that is more than `most`.
+std::vector<double> logarithmic_ticks(double low, double high, std::size_t most) {
+  std::vector<double> all, tens;
+  for (double ten = std::pow(10, std::floor(std::log10(low))); ten <= high; ten *= 10) {
+    if (ten >= low) tens.push_back(ten);
+    for (const double factor : {1.0, 2.0, 5.0})
+      if (ten * factor >= low && ten * factor <= high) all.push_back(ten * factor);
+  }
+  return all.size() > most ? tens : all;
 }
 
 std::string svg_text(double x, double y, std::string_view anchor, std::string_view text) {
@@ -52,18 +65,25 @@ std::string svg_line(double x1, double y1, double x2, double y2, double opacity)
 // Each repeat's samples as dots on one axis for all stacks, with the stack's median: what an
 // average hides is seen here.
 std::string distributions(const RunRecord& run, const Ranking& ranking) {
-  std::vector<double> all;
-  for (const auto& entry : ranking.ranked)
-    for (const auto& repeat : run.stack(entry.id)->repeats) {
-      const auto samples = repeat.valid_samples();
-      all.insert(all.end(), samples.begin(), samples.end());
-    }
-  if (all.size() < 2) return {};
-  // The slowest 1% may lie far out; they are drawn at the edge.
-  const double low = *std::min_element(all.begin(), all.end());
-  const double high = std::max(*percentile(all, 0.99), low * 1.001);
+  std::size_t count = 0;
+  double low = HUGE_VAL, high = 0, fastest = HUGE_VAL, slowest = 0;
+  for (const auto& entry : ranking.ranked) {
+    const auto samples = valid_samples_of(*run.stack(entry.id));
+    if (samples.empty()) continue;
+    count += samples.size();
+    low = std::min(low, *std::ranges::min_element(samples));
+    // The slowest 1% may lie far out; they are drawn at the edge.
+    high = std::max({high, *percentile(samples, 0.99), low * 1.001});
+    const double middle = *percentile(samples, 0.5);
+    fastest = std::min(fastest, middle);
+    slowest = std::max(slowest, middle);
+  }
+  if (count < 2) return {};
+  const bool logarithmic = low > 0 && slowest > kFarApart * fastest;
   const auto x = [&](double ns) {
-    return kLabel + std::clamp((ns - low) / (high - low), 0.0, 1.0) * kPlot;
+    const double share = logarithmic ? std::log(std::max(ns, low) / low) / std::log(high / low)
+                                     : (ns - low) / (high - low);
+    return kLabel + std::clamp(share, 0.0, 1.0) * kPlot;
   };
   const double bottom = kRow * static_cast<double>(ranking.ranked.size());
   const double height = bottom + kAxis;
@@ -71,23 +91,24 @@ std::string distributions(const RunRecord& run, const Ranking& ranking) {
       "<svg class=\"plot\" viewBox=\"0 0 {} {:.0f}\" role=\"img\" "
       "aria-label=\"Distributions of samples\">",
       kWidth, height);
-  for (const double tick : ticks(low, high, 5))
+  for (const double tick : logarithmic ? logarithmic_ticks(low, high, 6) : ticks(low, high, 5))
     svg += svg_line(x(tick), 0, x(tick), bottom + 4, 0.2) +
            svg_text(x(tick), bottom + 16, "middle", value_text(Kpi::p50, tick));
   svg += svg_line(kLabel, bottom, kLabel + kPlot, bottom, 0.6) +
          svg_text(kLabel + kPlot / 2, bottom + 33, "middle",
-                  "time of an iteration; bar: the stack's p50; the slowest 1% at the right edge");
+                  fmt::format("time of an iteration{}; bar: the stack's p50; the slowest 1% at the "
+                              "right edge",
+                              logarithmic ? ", logarithmic" : ""));
   double y = kRow / 2;
   std::size_t colour = 0;
   for (const auto& entry : ranking.ranked) {
-    svg +=
-        fmt::format("<text x=\"0\" y=\"{:.1f}\" font-size=\"12\" fill=\"currentColor\">{}</text>",
-                    y + 4, escape_html(entry.id.substr(0, 24)));
-    std::vector<double> samples;
-    for (const auto& repeat : run.stack(entry.id)->repeats) {
-      const auto valid = repeat.valid_samples();
-      samples.insert(samples.end(), valid.begin(), valid.end());
-    }
+    svg += fmt::format(
+        "<text x=\"0\" y=\"{:.1f}\" font-size=\"12\" fill=\"currentColor\"{}>{}</text>", y + 4,
+        entry.id.size() <= kLongName
+            ? ""
+            : fmt::format(" textLength=\"{}\" lengthAdjust=\"spacingAndGlyphs\"", kLabel - 8),
+        escape_html(entry.id));
+    const auto samples = valid_samples_of(*run.stack(entry.id));
     const std::size_t step = samples.size() / kMostDots + 1;
     for (std::size_t i = 0; i < samples.size(); i += step)
       // Spread in a fixed pattern, so that equal samples lie beside each other.

@@ -122,7 +122,7 @@ void write_kpis(TerminalText& text, const StackComparison& stack, double margin_
                {"base", Align::right},
                {"candidate", Align::right},
                {"gain", Align::right},
-               {"interval", Align::right, false, 1},
+               {"interval", Align::right, true},
                {"verdict", Align::left, true}},
               {}};
   for (const auto& kpi : stack.kpis) {

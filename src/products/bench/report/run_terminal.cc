@@ -17,16 +17,16 @@ std::optional<double> typical_ns(const StackResult& stack) {
   return latency.p50_ns ? latency.p50_ns : latency.mean_ns;
 }
 
-// Those that were timed, the fastest first where it is the same work, and at last those of which
-// nothing shows that; the others as they stand.
+// Those that were timed, the fastest first where it is the same work, and at last those that are
+// not ranked; the others as they stand.
 std::vector<const StackResult*> timed_stacks(const RunRecord& run) {
   std::vector<const StackResult*> stacks;
   for (const StackResult& stack : run.stacks)
     if (stack.status == StackStatus::ok && typical_ns(stack)) stacks.push_back(&stack);
   if (run.protocol.is_ours())
     std::ranges::stable_sort(stacks, [](const StackResult* a, const StackResult* b) {
-      return std::pair(!a->is_verified(), *typical_ns(*a)) <
-             std::pair(!b->is_verified(), *typical_ns(*b));
+      return std::pair(!a->is_contestant(), *typical_ns(*a)) <
+             std::pair(!b->is_contestant(), *typical_ns(*b));
     });
   return stacks;
 }
@@ -100,16 +100,16 @@ std::string conclusion_of(const RunRecord& run) {
   const auto stacks = timed_stacks(run);
   if (stacks.empty()) return "No stack was timed.";
   if (!run.is_whole()) return "The run was interrupted: it is not whole, and nothing is ranked.";
-  const std::size_t verified = static_cast<std::size_t>(
-      std::ranges::count_if(stacks, [](const auto* stack) { return stack->is_verified(); }));
+  const Ranking ranking = ranking_of(run);
   const Latency latency = latency_of(*stacks[0]);
   const std::string time =
       latency.p50_ns ? typical_text(latency) + " (p50)" : typical_text(latency);
-  if (verified == 0)
-    return fmt::format("{}: {}; it gave no digest of its output, so it is not ranked.",
-                       stacks[0]->name(), time);
+  if (ranking.ranked.empty())
+    return fmt::format(
+        "{}: {}. It is not ranked: {}.", stacks[0]->name(), time,
+        std::ranges::find(ranking.others, stacks[0]->id, &UnrankedStack::id)->reason);
   return fmt::format("{} is the fastest of {}: {}{}.", stacks[0]->name(),
-                     counted(verified, "stack"), time, not_told_apart_text(ranking_of(run)));
+                     counted(ranking.ranked.size(), "stack"), time, not_told_apart_text(ranking));
 }
 
 std::string render_terminal(const RunRecord& run, const Envelope& envelope, const std::string& path,

@@ -176,6 +176,7 @@ void read_facts(const Json& doc, Answer& answer) {
   answer.mode = text("mode");
   answer.device_name = text("device_name");
   answer.timer = text("timer");
+  answer.reference = member(doc, "reference") == Json(true);
   answer.stopped_by = text("stopped_by");
   read_texts(member(doc, "versions"), answer.versions);
   read_texts(member(doc, "settings"), answer.settings);

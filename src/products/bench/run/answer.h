@@ -21,6 +21,7 @@ struct Answer {
   std::vector<double> sampled_at_ms;  // of the monotonic clock; one a sample, or none
   std::uint64_t iterations_per_sample = 1;
   std::optional<std::uint64_t> iterations;  // timed, of a stack that gives no samples
+  bool reference = false;                   // not to be ranked
   // Of a stack that is unavailable: whether it could do this work where it is installed.
   bool supported = true;
 };

@@ -182,6 +182,7 @@ std::vector<StackResult> results_of(std::span<const StackCommand> stacks,
       for (const auto& [name, version] : each.answer.versions) result.versions[name] = version;
       for (const auto& [name, value] : each.answer.settings) result.settings[name] = value;
       if (repeat.unverified) result.unverified = true;
+      if (each.answer.reference) result.reference = true;
       result.repeats.push_back(repeat);
       supported = each.answer.supported;
     }

@@ -52,6 +52,17 @@ TEST(BenchRanking, WhatIsNotVerifiedIsListedApart) {
   EXPECT_EQ(ranking.others[0].ns, 10);
 }
 
+TEST(BenchRanking, AReferenceIsNotRanked) {
+  RunRecord run = run_of("r", {1000});
+  add(run, "reference", {10, 11, 10});
+  run.stacks[1].reference = true;
+  const auto ranking = ranking_of(run);
+  ASSERT_EQ(ranking.ranked.size(), 1u);
+  EXPECT_EQ(ranking.ranked[0].id, "gpuready");
+  EXPECT_EQ(ranking.others.at(0).status, "reference");
+  EXPECT_EQ(ranking.others.at(0).ns, 10);
+}
+
 // Two repeats of stacks that are 45 times apart: few, and the order is no question.
 TEST(BenchRanking, FewRepeatsTellApartWhatIsFarApart) {
   RunRecord run = run_of("r", {1});

@@ -57,6 +57,55 @@ TEST(BenchImport, GoogleBenchmarkOfAggregatesAlone) {
   EXPECT_DOUBLE_EQ(*run.stacks[0].repeats[0].reported.mean_ns, 2e6);
 }
 
+// As hyperfine writes it; newer ones tell memory_usage_byte.
+TEST(BenchImport, HyperfinesTimesAreRepeats) {
+  const RunRecord run = imported(R"({"results": [
+    {"command": "sort a", "mean": 0.002, "stddev": 0.001, "median": 0.002, "user": 0.001,
+     "system": 0.0, "min": 0.001, "max": 0.003, "times": [0.001, 0.003, 0.002, 0.004],
+     "memory_usage_byte": [4096, 8192, 4096, 4096], "exit_codes": [0, 0, 1, null]},
+    {"command": "sort b", "mean": 0.5, "stddev": null, "median": 0.25, "min": 0.1, "max": 1}]})");
+  EXPECT_EQ(run.protocol.origin, "hyperfine");
+  ASSERT_EQ(run.stacks.size(), 2u);
+  ASSERT_EQ(run.stacks[0].repeats.size(), 4u);
+  EXPECT_DOUBLE_EQ(*latency_of(run.stacks[0]).p50_ns, 2e6);  // of the two that succeeded
+  EXPECT_EQ(run.stacks[0].repeats[1].memory_peak_bytes, 8192);
+  EXPECT_EQ(run.stacks[0].repeats[2].reason, "exit code 1");
+  EXPECT_EQ(run.stacks[0].repeats[3].reason, "a signal ended it");
+  EXPECT_EQ(run.stacks[0].status, StackStatus::ok);
+  EXPECT_DOUBLE_EQ(*latency_of(run.stacks[1]).p50_ns, 0.25e9);
+}
+
+TEST(BenchImport, PycsSuite) {
+  const RunRecord run = imported(R"({
+    "meta": {"timestamp_utc": "2026-01-05T10:00:00+00:00", "host": "h", "os": "Linux",
+      "python": "3.12", "device": "cuda", "batch": 64, "hidden": 2048, "iters": 80, "warmup": 20,
+      "repeats": 1, "tag": "latest", "adapters": ["torch_eager", "tvm", "glow", "pyc"],
+      "run_id": "r", "git_head": "abc", "git_dirty": true},
+    "gpu": {"available": true, "gpus": [{"name": "RTX 3090", "driver_version": "550.1",
+      "memory_total": "24576 MiB", "compute_capability": "8.6"}]},
+    "adapters": {
+      "torch_eager": {"status": "ok", "display_name": "PyTorch", "mode": "native",
+        "latency_ms": {"mean": 9, "p50": 9, "p95": 9, "min": 9, "max": 9},
+        "peak_memory_bytes": 1024, "samples_ms": [0.15, 0.25, 0.2]},
+      "pyc": {"status": "ok", "mode": "native",
+        "latency_ms": {"mean": 0.1753, "p50": 0.17, "p95": 0.2, "min": 0.1, "max": NaN}},
+      "tvm": {"status": "unavailable", "reason": "no module"},
+      "glow": {"status": "error", "error": "exit 1"}}})");
+  EXPECT_EQ(run.started_utc, "2026-01-05T10:00:00Z");
+  EXPECT_EQ(run.workload.name, "mlp");
+  EXPECT_EQ(run.workload.shape.at("hidden"), 2048u);
+  EXPECT_EQ(run.environment.gpus.at(0).memory_total, "24576 MiB");
+  EXPECT_EQ(run.environment.driver_version, "550.1");
+  ASSERT_EQ(run.stacks.size(), 4u);
+  EXPECT_DOUBLE_EQ(*latency_of(*run.stack("torch_eager")).p50_ns, 0.2e6);
+  EXPECT_FALSE(run.stack("torch_eager")->is_verified());
+  EXPECT_DOUBLE_EQ(*latency_of(*run.stack("pyc")).mean_ns, 0.1753e6);
+  EXPECT_FALSE(latency_of(*run.stack("pyc")).max_ns);
+  EXPECT_EQ(run.stack("tvm")->status, StackStatus::unavailable);
+  EXPECT_EQ(run.stack("tvm")->reason, "no module");
+  EXPECT_EQ(run.stack("glow")->status, StackStatus::error);
+}
+
 TEST(BenchImport, NvbenchNumbersAreText) {
   const RunRecord run = imported(R"({
     "meta": {"argv": ["/x/copy_bench", "--json", "f"], "version": {"nvbench": {"string": "1.0.0"}}},
@@ -220,7 +269,8 @@ TEST(BenchImport, OtherFilesAreRefused) {
         R"({"schema": "other"})", R"([{"samples_ns": []}])"})
     EXPECT_FALSE(import_run(text, "f")) << text;
   EXPECT_EQ(import_run("{}", "f").error().message,
-            "f is not a document of gpuready, google/benchmark, nvbench or llama-bench");
+            "f is not a document of gpuready, google/benchmark, nvbench, llama-bench, hyperfine "
+            "or PyC's GPU suite");
 }
 
 TEST(BenchImport, NonNumbersInTextStay) {

@@ -45,6 +45,14 @@ TEST(BenchRankingText, SmallTimesHaveFittingUnitsAndQuietIsTheConclusion) {
   bench::RunRecord run = bench::run_of("r", {40, 41});
   run.workload.flops = 8;
   EXPECT_EQ(conclusion_of(run), "gpuready is the fastest of 1 stack: 40.5 ns (p50).");
+  run.stacks.insert(run.stacks.begin(), run.stacks[0]);
+  run.stacks[0].id = "missing";
+  run.stacks[0].status = bench::StackStatus::unavailable;
+  run.stacks[1].reference = true;
+  EXPECT_EQ(conclusion_of(run),
+            "gpuready: 40.5 ns (p50). It is not ranked: it is made to be checked against.");
+  run.stacks[1].reference = false;
+  run.stacks.erase(run.stacks.begin());
   run.stacks.push_back(run.stacks[0]);
   run.stacks[1].id = "tvm";
   run.stacks[1].status = bench::StackStatus::error;
@@ -59,6 +67,26 @@ TEST(BenchRankingText, SmallTimesHaveFittingUnitsAndQuietIsTheConclusion) {
   EXPECT_TRUE(contains(quiet, "the fastest of 1 stack")) << quiet;
   EXPECT_FALSE(contains(quiet, "samples")) << quiet;
   EXPECT_FALSE(contains(quiet, "Kept as")) << quiet;
+}
+
+// Medians 100 times apart: a power of ten every half of the 450 columns from 150 on.
+TEST(BenchRankingText, StacksThatAreFarApartHaveALogarithmicAxis) {
+  BenchReport report;
+  report.runs = {bench::run_of("r", {1000, 1000})};
+  bench::RunRecord& run = report.runs[0];
+  run.stacks.push_back(run.stacks[0]);
+  run.stacks[1].id = "a_stack_with_a_name_of_thirty_9";
+  const auto page_with = [&](double ns) {
+    for (auto& repeat : run.stacks[1].repeats) repeat.samples_ns = {ns, ns};
+    return render_html(report);
+  };
+  EXPECT_FALSE(contains(page_with(4900), "logarithmic"));
+  const auto page = page_with(100'000);
+  EXPECT_TRUE(contains(page, "time of an iteration, logarithmic"));
+  for (const char* tick :
+       {"x=\"150.0\" y=\"84.0\"", "x=\"375.0\" y=\"84.0\"", "x=\"600.0\" y=\"84.0\""})
+    EXPECT_TRUE(contains(page, tick)) << tick;
+  EXPECT_TRUE(contains(page, "lengthAdjust=\"spacingAndGlyphs\">a_stack_with_a_name_of_thirty_9<"));
 }
 
 }  // namespace
