@@ -51,6 +51,8 @@ std::string Environment::fingerprint() const {
   }
   for (const auto* field : {&driver_version, &cuda_version, &kernel_release, &os_name, &cpu_model})
     add(*field);
+  add(cpu_cores ? std::to_string(*cpu_cores) : "");
+  add(cpu_governor);
   const auto hash =
       sha256(std::span(reinterpret_cast<const std::uint8_t*>(text.data()), text.size()));
   return fmt::format("{:02x}", fmt::join(std::span(hash).first(8), ""));
