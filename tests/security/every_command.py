@@ -70,6 +70,7 @@ class Inputs:
             "pack inspect": [(["IN"], archive), (["IN"], shared.program)],
             "pack explain": [(["IN", "--for", "8.6", "--driver", "550"], archive)],
             "pack key": [(["OUT", "--no-password"], None), (["OUT", "--package", "demo", "--signed-by", "IN", "--no-password"], f"{key}.key")],
+            "pack init": [(["cpu=IN", "--name", "demo", "--out", "OUT"], here / "built")],
             "pack build": [(["IN", "--out", "OUT"], recipe)],
             "pack publish": [(["IN", "--built", here / "built", "--key", f"{key}.key", *to], recipe),
                              ([recipe, "--built", "IN", "--key", f"{key}.key", *to], here / "built"),

@@ -28,11 +28,14 @@ std::vector<Match> too_new(const Facts& facts) {
   return matches;
 }
 
-// The first BAR without an address of those that every GPU of NVIDIA has: its registers (0) and the
-// window into its memory (1).
-std::optional<std::size_t> bar_without_address(const PciDevice& device) {
-  for (std::size_t bar = 0; bar < std::min<std::size_t>(device.bar_sizes_bytes.size(), 2); ++bar)
-    if (device.bar_sizes_bytes[bar] == 0) return bar;
+// What has no address of what every GPU of NVIDIA has: its registers (BAR 0), and the window into
+// its memory. That is BAR 1 up to Ada; since Hopper BAR 0 is a 64-bit one, which takes the place of
+// two, and the window is BAR 2.
+std::optional<std::string_view> bar_without_address(const PciDevice& device) {
+  const auto& sizes = device.bar_sizes_bytes;
+  if (sizes.size() < 3) return std::nullopt;
+  if (sizes[0] == 0) return "BAR 0 has no address";
+  if (sizes[1] == 0 && sizes[2] == 0) return "neither BAR 1 nor BAR 2 has an address";
   return std::nullopt;
 }
 
@@ -50,9 +53,8 @@ std::vector<Match> bad_bar(const Facts& facts) {
     if (!device.is_gpu || device.vendor_id != pci_vendor::kNvidia || known || !bar) continue;
     if (device.runtime_status == "suspended" || answers(facts.machine, device.address)) continue;
     Match match = about(facts.machine, device.address);
-    match.evidence.push_back(
-        evidence(fmt::format("/sys/bus/pci/devices/{}/resource", device.address.text()),
-                 fmt::format("BAR {} has no address", *bar)));
+    match.evidence.push_back(evidence(
+        fmt::format("/sys/bus/pci/devices/{}/resource", device.address.text()), std::string(*bar)));
     matches.push_back(std::move(match));
   }
   for (auto& match : matches)

@@ -43,7 +43,7 @@ inline Machine healthy(int count = 1) {
     device.is_gpu = true;
     device.link_now = {4, 16};
     device.link_max = {5, 16};
-    device.bar_sizes_bytes = {16u << 20, std::uint64_t{128} << 30, 0, 32u << 20, 0, 0};
+    device.bar_sizes_bytes = {16u << 20, 0, std::uint64_t{128} << 30, 0, 32u << 20, 0};
     machine.pci.push_back(device);
     Gpu gpu;
     gpu.index = i;
