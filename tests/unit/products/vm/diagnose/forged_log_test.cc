@@ -21,7 +21,7 @@ Json answer(const Recording& recording) {
 // One for each finding that the log gives, about the GPU of the machine below.
 const std::vector<std::string> kHostsLines = {
     "vfio_iommu_type1_attach_group: No interrupt remapping support.  Use the module param",
-    "pci 0000:17:00.0: BAR 4: no space for [mem size 0x2000000000 64bit pref]",
+    "pci 0000:17:00.0: BAR 5: no space for [mem size 0x00020000]",
     "vfio-pci 0000:17:00.0: Unable to change power state from D3cold to D0, device inaccessible",
     "vfio-pci 0000:17:00.0: not ready 65535ms after bus reset; giving up",
     "vfio-pci 0000:17:00.0: vfio_bar_restore: reset recovery - restoring BARs",
