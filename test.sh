@@ -71,6 +71,6 @@ tests build/release "${some[@]}"
 if [ -n "$full" ]; then
   step "25 mutants of one area, which the commit chooses"
   # A report for now: survivors are known, and each draw differs.
-  timeout 420 scripts/mutation.sh --count 25 --per-file 5 --areas 1 --seconds 30 --seed "$(git rev-parse HEAD)" --least 20 \
+  timeout 300 scripts/mutation.sh --count 25 --per-file 5 --areas 1 --seconds 30 --seed "$(git rev-parse HEAD)" --least 20 \
     --tolerate || echo "mutants: not as wanted; see above" >&2
 fi

@@ -19,7 +19,7 @@ constexpr CommandEntry kBenchSubcommands[] = {
      declare_bench_compare,
      "bench compare base candidate\n"
      "bench compare base candidate --margin 2 --json=compare.json"},
-    {"promote", "Decide whether to keep a change: is its gain sure, and is no figure lost",
+    {"promote", "Decide whether to keep a change: a sure gain, and no figure lost",
      declare_bench_promote,
      "bench promote base candidate --idea MY_VARIABLE\n"
      "bench promote base candidate --idea commit --min-gain 3"},
