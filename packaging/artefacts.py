@@ -71,14 +71,16 @@ def readme():
 
 def wheel(options):
     """PEP 427. The program is a script of the wheel, so an installer puts it on PATH as it is."""
-    types = subprocess.run([sys.executable, SOURCE / "packaging/python_types.py", SOURCE / "schema/report.schema.json",
-                            SOURCE / "schema/status.schema.json"], check=True, capture_output=True).stdout
+    schemas = [SOURCE / f"schema/{name}.schema.json" for name in ("report", "status", "ternary-inspect", "ternary-convert",
+                                                                  "ternary-verify", "ternary-bench")]
+    types = subprocess.run([sys.executable, SOURCE / "packaging/python_types.py", *schemas], check=True,
+                           capture_output=True).stdout
     info, tag = f"gpuready-{options.version}.dist-info", f"py3-none-manylinux_2_28_{options.machine}"
     metadata = (f"Metadata-Version: 2.1\nName: gpuready\nVersion: {options.version}\nSummary: {SUMMARY}\n"
                 f"License: {LICENCE}\nRequires-Python: >=3.9\nClassifier: Operating System :: POSIX :: Linux\n"
                 f"Classifier: Typing :: Typed\nDescription-Content-Type: text/markdown\n\n{readme()}")
     files = {
-        "gpuready/__init__.py": (SOURCE / "packaging/python/__init__.py").read_bytes(),
+        **{f"gpuready/{name}.py": (SOURCE / f"packaging/python/{name}.py").read_bytes() for name in ("__init__", "ternary")},
         "gpuready/types.py": types,
         "gpuready/py.typed": b"",
         f"gpuready-{options.version}.data/scripts/gpuready": (options.stage / "bin/gpuready").read_bytes(),

@@ -11,6 +11,7 @@ HEAD = '''"""The documents of gpuready as dataclasses. Generated from its schema
 from __future__ import annotations
 
 import dataclasses
+import keyword
 import typing
 from typing import Any, Dict, List, Literal, Optional
 
@@ -33,9 +34,10 @@ def _decode(kind: Any, value: Any) -> Any:
 class _Document:
     @classmethod
     def from_json(cls, document: Dict[str, Any]) -> Any:
-        """Keys that this version does not know are passed over."""
-        kinds = typing.get_type_hints(cls)
-        return cls(**{key: _decode(kind, document[key]) for key, kind in kinds.items() if key in document})
+        """Keys that this version does not know are passed over; `from` is the field `from_`."""
+        kinds = {name[:-1] if keyword.iskeyword(name[:-1]) else name: (name, kind)
+                 for name, kind in typing.get_type_hints(cls).items()}
+        return cls(**{name: _decode(kind, document[key]) for key, (name, kind) in kinds.items() if key in document})
 '''
 
 
@@ -65,10 +67,8 @@ def write_class(name, schema):
     # What may be absent has a default, so it comes last.
     for key, property in sorted(schema["properties"].items(), key=lambda item: item[0] not in required):
         lines += textwrap.wrap(property.get("description", ""), 110, initial_indent="    # ", subsequent_indent="    # ")
-        if keyword.iskeyword(key):
-            sys.exit(f"python_types: {key} of {name} is a word of Python")
-        kind = kind_of(property)
-        lines.append(f"    {key}: {kind}" if key in required else f"    {key}: Optional[{kind}] = None")
+        kind, field = kind_of(property), key + "_" * keyword.iskeyword(key)
+        lines.append(f"    {field}: {kind}" if key in required else f"    {field}: Optional[{kind}] = None")
     return lines
 
 

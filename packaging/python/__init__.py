@@ -19,7 +19,7 @@ from . import types
 from .types import Report, Status
 
 __all__ = ["GpureadyError", "UsageError", "NoAnswer", "Report", "Status", "check", "detect", "diagnose", "program",
-           "run", "status", "test", "types"]
+           "run", "status", "ternary", "test", "types"]
 __version__ = importlib.metadata.version("gpuready")
 
 
@@ -123,3 +123,6 @@ def test(*, level: Optional[str] = None, only: Names = None, device: Names = Non
 def status(*, state: Union[str, os.PathLike[str], None] = None, valid: Optional[float] = None) -> Status:
     """What the latest check or test says now; tests nothing. `valid`: seconds that a good result counts."""
     return Status.from_json(run("status", *_words(state=state, valid=valid)))
+
+
+from . import ternary  # noqa: E402  (it uses what stands above)

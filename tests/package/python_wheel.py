@@ -1,6 +1,9 @@
 """`import gpuready` of an installed wheel, as its users write it. MACHINE names a recorded machine."""
 import dataclasses
 import os
+import subprocess
+import sys
+import tempfile
 import typing
 import unittest
 
@@ -28,6 +31,20 @@ class Wheel(unittest.TestCase):
         only = gpuready.test(device=["cpu"], only="compute", level="quick")
         self.assertEqual([verdict.test for verdict in only.verdicts], ["compute"])
         self.assertIn(gpuready.status(state="/nonexistent/results.json").standing, "never_tested")
+
+    def test_ternary_weights(self):
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([sys.executable, os.environ["GGUF"], f"{folder}/model.gguf", "tq2"], check=True)
+            before = gpuready.ternary.inspect(f"{folder}/model.gguf")
+            self.assertEqual([tensor.format for tensor in before.tensors], ["tq2_0", None])
+            done = gpuready.ternary.convert(f"{folder}/model.gguf", f"{folder}/out.gguf", "tq1_0")
+            self.assertEqual((done.exit_code, os.path.exists(f"{folder}/out.gguf")), (0, True))
+            verified = gpuready.ternary.verify(f"{folder}/out.gguf", device="cpu", tier="scalar", threads=1)
+            self.assertEqual(verified.exit_code, 0)
+            timed = gpuready.ternary.bench(shape="64x64", device="cpu", tier="scalar", threads=1)
+            self.assertEqual(timed.exit_code, 0)
+            with self.assertRaises(gpuready.UsageError):
+                gpuready.ternary.inspect("/no/such/model.gguf")
 
     def test_errors_are_exceptions(self):
         with self.assertRaises(gpuready.UsageError) as wrong:

@@ -68,7 +68,7 @@ for kind in "$@"; do
       python3 -m venv "$folder/venv" || skip "no venv here"
       "$folder/venv/bin/pip" install -q --no-index --disable-pip-version-check "$dist"/*.whl
       says 0 "gpuready $version" "$folder/venv/bin/gpuready" --version
-      MACHINE=$machine "$folder/venv/bin/python" "$source/tests/package/python_wheel.py"
+      MACHINE=$machine GGUF=$source/tests/cli/gguf.py "$folder/venv/bin/python" "$source/tests/package/python_wheel.py"
       [ "$(stat -c %s "$dist"/*.whl)" -le 7000000 ] || fail "the wheel is larger than 7 MB" ;;
     tarball)
       tar -xzf "$dist"/*.tar.gz -C "$folder"
