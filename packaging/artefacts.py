@@ -3,7 +3,7 @@
 gives the same bytes.
 
 usage: artefacts.py KIND --stage PREFIX --out FOLDER --version V --machine x86_64|aarch64 --epoch SECONDS [--base FOLDER]
-KIND: tarball, wheel, npm, image or sbom. PREFIX holds bin/, share/ and so on; --base is the root that an image
+KIND: notices, tarball, wheel, npm, image or sbom; notices go first, as the others hold them. PREFIX holds bin/, share/ and so on; --base is the root that an image
 begins with. Prints the file that it wrote.
 """
 import argparse
@@ -23,6 +23,20 @@ import zipfile
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
 SUMMARY = "Is every GPU in this machine ready for work? Answers with proof"
 LICENCE = "MIT"
+NOTICES = "share/doc/gpuready/THIRD-PARTY.txt"  # of the staged installation
+
+
+def library_packages():
+    """Debian's package of each library in the program."""
+    return dict(line.split() for line in (SOURCE / "packaging/library_packages.txt").read_text().splitlines()
+                if not line.startswith("#"))
+
+
+def notices(_):
+    """Licences of the libraries in the program, as the packages have them that it was built from."""
+    texts = (f"{library} (Debian's {package})\n{'=' * 72}\n{pathlib.Path(f'/usr/share/doc/{package}/copyright').read_text()}\n"
+             for library, package in library_packages().items())
+    return pathlib.Path(NOTICES).name, "".join(texts).encode()
 
 
 def tar(entries, epoch):
@@ -85,6 +99,7 @@ def wheel(options):
         "gpuready/py.typed": b"",
         f"gpuready-{options.version}.data/scripts/gpuready": (options.stage / "bin/gpuready").read_bytes(),
         f"{info}/licenses/LICENSE": (SOURCE / "LICENSE").read_bytes(),
+        f"{info}/licenses/THIRD-PARTY.txt": (options.stage / NOTICES).read_bytes(),
         f"{info}/METADATA": metadata.encode(),
         f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: gpuready\nRoot-Is-Purelib: false\nTag: {tag}\n".encode(),
     }
@@ -111,6 +126,7 @@ def npm(options):
     entries = [("package/package.json", (json.dumps(package, indent=2) + "\n").encode(), 0o644),
                ("package/README.md", readme().encode(), 0o644),
                ("package/LICENSE", (SOURCE / "LICENSE").read_bytes(), 0o644),
+               ("package/THIRD-PARTY.txt", (options.stage / NOTICES).read_bytes(), 0o644),
                ("package/bin/gpuready", (options.stage / "bin/gpuready").read_bytes(), 0o755)]
     return f"gpuready-linux-{cpu}-{options.version}.tgz", compressed(tar(entries, options.epoch))
 
@@ -125,7 +141,9 @@ def image(options):
         return {"mediaType": media, "digest": f"sha256:{digest}", "size": len(data)}
 
     program = [("usr", None, 0o755), ("usr/bin", None, 0o755),
-               ("usr/bin/gpuready", (options.stage / "bin/gpuready").read_bytes(), 0o755)]
+               ("usr/bin/gpuready", (options.stage / "bin/gpuready").read_bytes(), 0o755),
+               ("usr/share", None, 0o755), ("usr/share/doc", None, 0o755), ("usr/share/doc/gpuready", None, 0o755),
+               ("usr/" + NOTICES, (options.stage / NOTICES).read_bytes(), 0o644)]
     layers = [tar(tree(options.base, ""), options.epoch), tar(program, options.epoch)]
     created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(options.epoch))
     architecture = {"x86_64": "amd64", "aarch64": "arm64"}[options.machine]
@@ -157,8 +175,7 @@ def sbom(options):
     """CycloneDX 1.5: the libraries in the program, by the packages that they were built from."""
     table = re.findall(r"(?m)^\| ([^|]+?) \| [^|]+ \| (static|headers[^|]*|data) \| ([^|]+?) \|$",
                        (SOURCE / "docs/dependencies.md").read_text())
-    package_of = dict(line.split() for line in (SOURCE / "packaging/library_packages.txt").read_text().splitlines()
-                      if not line.startswith("#"))
+    package_of = library_packages()
     if {name.replace(" ", "-") for name, _, _ in table} != set(package_of):
         sys.exit("artefacts: docs/dependencies.md and packaging/library_packages.txt name different libraries")
     components = []
@@ -179,7 +196,7 @@ def sbom(options):
 
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
-    parser.add_argument("kind", choices=["tarball", "wheel", "npm", "image", "sbom"])
+    parser.add_argument("kind", choices=["notices", "tarball", "wheel", "npm", "image", "sbom"])
     for name in ("stage", "out", "base"):
         parser.add_argument("--" + name, type=pathlib.Path)
     for name in ("version", "machine"):

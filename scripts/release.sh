@@ -38,6 +38,7 @@ pack() {  # pack BUILD MACHINE STRIP: every kind for this machine
     if [ -f "$file" ] && [ ! -L "$file" ]; then "$3" "$file"; fi
   done
   STRIP=$3 scripts/check_binary.sh "$stage/bin/gpuready"
+  artefact notices "$2" --out "$stage/share/doc/gpuready" >/dev/null
   for kind in "${kinds[@]}"; do
     case $kind in
       deb | rpm) installer "$kind" "$2" "$stage" ;;
@@ -62,6 +63,7 @@ installer() {  # installer deb|rpm MACHINE STAGE: the program without the librar
   cp -r "$3/bin" "$root/usr/"
   cp -r "$3/lib/systemd" "$root/usr/lib/"
   cp -r "$3"/share/{man,bash-completion,fish,zsh,gpuready} "$root/usr/share/"
+  cp "$3/share/doc/gpuready/THIRD-PARTY.txt" "$root/usr/share/doc/gpuready/"
   gzip -9n "$root"/usr/share/man/man1/*
   if [ "$1" = deb ]; then
     mv "$root/usr/share/zsh/site-functions" "$root/usr/share/zsh/vendor-completions"

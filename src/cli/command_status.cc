@@ -82,7 +82,12 @@ Result<void> keep_results(const std::optional<std::string>& file, const Report& 
   if (!file && ::access(std::string(path, 0, path.rfind('/')).c_str(), W_OK | X_OK) != 0) return {};
   const auto lock = TRY(wait_for_lock(path + ".lock"));
   const auto host = make_live_host();
-  const KeptResults kept = keep(TRY(read_kept_results(*host, path)), report, extent);
+  auto before = read_kept_results(*host, path);
+  if (!before && before.error().kind == ErrorKind::bad_input) {
+    complain(before.error());  // or no test would count until somebody deletes it
+    before = KeptResults{};
+  }
+  const KeptResults kept = keep(TRY(std::move(before)), report, extent);
   return write_file_atomically(path, kept_results_text(kept), {.mode = kMode});
 }
 
@@ -102,7 +107,8 @@ void declare_status(CommandSpec& command) {
                 .range = Range{1, kLongestValidS},
                 .seconds = true}});
   command.footer =
-      "Exit codes: 0 good; 1 bad; 3 what was required is absent; 4 never tested, tested too long "
+      "Exit codes: 0 good; 1 bad; 2 the file cannot be read; 3 a GPU that was here, or what was "
+      "required, is absent; 4 never tested, tested too long "
       "ago, before the latest boot or with another driver, or bad then and not tested again.";
 }
 

@@ -179,14 +179,18 @@ Result<Machine> inspect_settled(Host& host, const TestCommand& options) {
   }
 }
 
-// About this machine, by its own driver.
+// About this machine, by its own driver, and not through a variable that hides GPUs.
 bool proves_something(const Report& report) {
+  const Visibility& see = report.machine.visibility;
+  const bool hides = see.cuda_visible_devices || see.rocr_visible_devices ||
+                     see.hip_visible_devices || see.gpu_device_ordinal || see.ze_affinity_mask;
   return report.machine.source == "live" && report.machine.fakes.empty() &&
-         !report.by_named_libraries;
+         !report.by_named_libraries && !hides;
 }
 
 RunExtent extent_of(const TestCommand& options) {
-  return {*named<Level>(options.level), options.only.empty() && !options.busy};
+  return {*named<Level>(options.level), options.only.empty() && !options.busy,
+          options.duration_s.value_or(0)};
 }
 
 // Of a GPU that is for display only: another that --device names says nothing about it.

@@ -181,11 +181,12 @@ Result<void> check_own(const struct stat& facts, const std::string& path) {
                     " does not trust it. Name another folder; or, if you trust everything in "
                     "it: chown -R " +
                     us + " " + shown);
-  return fail(ErrorKind::no_permission, shown + ": other users may write there (" +
-                                            owner_and_mode(facts) +
-                                            "), so it is not trusted. Name another folder; or, if "
-                                            "you trust everything in it: chmod -R go-w " +
-                                            shown);
+  std::string why = shown + ": other users may write there (" + owner_and_mode(facts) +
+                    "), so it is not trusted. Name another folder";
+  // A folder that all share, such as /tmp, stays as it is.
+  if (!(facts.st_mode & S_ISVTX) && (S_ISDIR(facts.st_mode) || S_ISREG(facts.st_mode)))
+    why += "; or, if you trust everything in it: chmod -R go-w " + shown;
+  return fail(ErrorKind::no_permission, why);
 }
 
 Result<PathEnd> own_file(const std::string& path) {

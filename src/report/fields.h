@@ -98,6 +98,8 @@ FIELDS_OF(KeptResult) {
         "another driver; unknown: the latest test gave no answer; absent: what was required is; "
         "expired: good too long ago, in an earlier boot or with another driver; never_tested.");
   FIELD(level, "That passed; of a bad GPU the lowest that clears it.");
+  FIELD(failed, "Tests that failed; a bad GPU is cleared when they pass.");
+  FIELD(endurance_seconds, "Of a bad GPU, the least --duration that clears it.", {.unit = "s"});
   FIELD(tested_unix_seconds, "When.");
   FIELD(boot_id, "The kernel's random id of the boot then.");
   FIELD(driver_version, "Version of NVIDIA's kernel module then; absent: none.");

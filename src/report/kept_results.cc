@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "report/exit_rules.h"
 #include "report/fields.h"
+#include "value/about.h"
 
 namespace gpuready {
 namespace {
@@ -31,21 +32,53 @@ std::optional<Standing> decided(GpuState state) {
   }
 }
 
+std::string subject_of(const Gpu& gpu) { return fmt::format("GPU {}", gpu.index); }
+
 bool is_same_gpu(const KeptResult& kept, const Gpu& gpu) {
   if (kept.uuid && gpu.uuid) return kept.uuid == gpu.uuid;
-  return kept.pci && kept.pci == gpu.pci;
+  if (kept.pci || gpu.pci) return kept.pci == gpu.pci;
+  return !kept.uuid && !gpu.uuid && kept.subject == subject_of(gpu);  // a Jetson's has neither
 }
 
-// The result of a subject after `now`, which is never_tested where nothing was decided.
-KeptResult after(const KeptResult& before, KeptResult now, bool whole) {
+std::vector<std::string> tests_that(VerdictStatus status, const Report& report, const Gpu& gpu) {
+  std::vector<std::string> tests;
+  if (report.verdicts)
+    for (const Verdict& verdict : *report.verdicts)
+      if (verdict.status == status && is_about(verdict, gpu)) tests.push_back(verdict.test);
+  std::ranges::sort(tests);
+  tests.erase(std::ranges::unique(tests).begin(), tests.end());
+  return tests;
+}
+
+// What failed of the tests that belong to a level, and the level that has them all.
+void note_failures(KeptResult& now, const Report& report, const Gpu& gpu) {
+  for (std::string& name : tests_that(VerdictStatus::failed, report, gpu)) {
+    const HealthTest* test = find_health_test(name);
+    if (!test || !test->from) continue;
+    now.level = std::max(now.level, *test->from);
+    now.failed.push_back(std::move(name));
+  }
+}
+
+// The result of a subject after `now`, which is never_tested where nothing was decided; `passed`
+// are the tests that passed then.
+KeptResult after(const KeptResult& before, KeptResult now, bool whole,
+                 const std::vector<std::string>& passed = {}) {
   if (now.standing == Standing::never_tested) return before;
   const bool was_bad = before.standing == Standing::bad;
   if (now.standing == Standing::bad) {
-    if (was_bad) now.level = std::max(now.level, before.level);
+    if (!was_bad) return now;
+    now.level = std::max(now.level, before.level);
+    now.endurance_seconds = std::max(now.endurance_seconds, before.endurance_seconds);
+    std::vector<std::string> both;
+    std::ranges::set_union(now.failed, before.failed, std::back_inserter(both));
+    now.failed = std::move(both);
     return now;
   }
-  if (was_bad && (now.standing == Standing::unknown || !whole || now.level < before.level))
-    return before;
+  const bool as_much = now.level >= before.level &&
+                       now.endurance_seconds >= before.endurance_seconds &&
+                       std::ranges::includes(passed, before.failed);
+  if (was_bad && (now.standing == Standing::unknown || !whole || !as_much)) return before;
   return whole || now.standing == Standing::unknown ? now : before;
 }
 
@@ -64,6 +97,7 @@ KeptResult result_of_machine(const Report& report, bool bad_gpu) {
 }
 
 std::string ago(std::int64_t seconds) {
+  if (seconds < 0) return "by a later clock";
   constexpr std::pair<std::int64_t, const char*> kUnits[] = {
       {86400, "d"}, {3600, "h"}, {60, "min"}};
   for (const auto& [length, unit] : kUnits)
@@ -149,6 +183,7 @@ std::string one_line(std::string text) {
 KeptResults keep(KeptResults before, const Report& report, const RunExtent& extent) {
   KeptResult run;  // what all results of this run say
   run.level = extent.level;
+  run.endurance_seconds = extent.endurance_seconds;
   run.tested_unix_seconds = parse_utc(report.created_utc).value_or(0);
   run.boot_id = report.boot_id;
   run.driver_version = report.machine.nvidia.module_version;
@@ -165,20 +200,33 @@ KeptResults keep(KeptResults before, const Report& report, const RunExtent& exte
     KeptResult now = run;
     now.standing = decided(summary.state).value_or(Standing::never_tested);
     now.reason = summary.reason;
+    if (now.standing == Standing::bad) note_failures(now, report, gpu);
     bad_gpu |= now.standing == Standing::bad;
-    KeptResult next = after(old == before.results.end() ? KeptResult{} : *old, now, extent.whole);
-    next.subject = fmt::format("GPU {}", gpu.index);
+    KeptResult next = after(old == before.results.end() ? KeptResult{} : *old, now, extent.whole,
+                            tests_that(VerdictStatus::passed, report, gpu));
+    next.subject = subject_of(gpu);
     next.uuid = gpu.uuid ? gpu.uuid : next.uuid;
     next.pci = gpu.pci;
     kept.results.push_back(std::move(next));
   }
-  // A bad GPU that is gone is still bad, unless another has its place.
-  for (const KeptResult& old : before.results) {
+  // One that is gone is told, a bad one as bad, unless a new one has its place.
+  const auto is_new = [&](const Gpu& gpu) {
+    return std::ranges::none_of(before.results,
+                                [&](const KeptResult& old) { return is_same_gpu(old, gpu); });
+  };
+  for (KeptResult& old : before.results) {
     const bool here = std::ranges::any_of(report.machine.gpus, [&](const Gpu& gpu) {
-      return is_same_gpu(old, gpu) || (old.pci && old.pci == gpu.pci);
+      return is_same_gpu(old, gpu) || (old.pci && old.pci == gpu.pci && is_new(gpu));
     });
-    if (old.standing == Standing::bad && old.subject != kMachine && !here)
-      kept.results.push_back(old);
+    if (here || old.subject == kMachine || old.standing == Standing::never_tested) continue;
+    KeptResult gone = old;
+    if (gone.standing != Standing::bad) {
+      gone = run;
+      gone.subject = old.subject, gone.uuid = old.uuid, gone.pci = old.pci;
+      gone.standing = Standing::absent;
+      gone.reason = "it was here before";
+    }
+    kept.results.push_back(std::move(gone));
   }
   const auto machine = std::ranges::find(before.results, kMachine, &KeptResult::subject);
   KeptResult now = run;

@@ -31,7 +31,9 @@ struct KeptResult {
   std::optional<std::string> uuid;
   std::optional<PciAddress> pci;
   Standing standing = Standing::never_tested;
-  Level level = Level::quick;  // that passed; of a bad GPU the lowest that clears it
+  Level level = Level::quick;       // that passed; of a bad GPU the lowest that clears it
+  std::vector<std::string> failed;  // tests, all of which must pass to clear it
+  double endurance_seconds = 0;     // of the test that failed
   std::int64_t tested_unix_seconds = 0;
   std::optional<std::string> boot_id, driver_version;
   std::string reason;
@@ -46,10 +48,12 @@ struct KeptResults {
 struct RunExtent {
   Level level = Level::quick;
   bool whole = true;
+  double endurance_seconds = 0;
 };
 
 // The results after this report. A bad GPU becomes good only by a whole run of at least the level
-// that failed; one that was not tested, being in use or asleep, keeps its result.
+// and length that failed, in which every test that failed passes; one that was not tested, being in
+// use or asleep, keeps its result, and one that is gone is absent.
 KeptResults keep(KeptResults before, const Report& report, const RunExtent& extent);
 
 // What the results are worth now.

@@ -80,6 +80,30 @@ TEST(KeptResults, OnlyATestOfTheLevelThatFailedClearsABadGpu) {
   EXPECT_TRUE(said(keep(bad, kGood, kQuick), at(kNoon, "b2")).starts_with("4 retest: GPU 1"));
 }
 
+TEST(KeptResults, OnlyTheTestThatFailedClearsABadGpu) {
+  // `test --level quick --only bandwidth` failed: no quick run has that test.
+  auto slow = kBad;
+  slow.verdicts->at(1).test = "bandwidth";
+  const auto bad = keep({}, slow, {Level::quick, false});
+  EXPECT_TRUE(said(keep(bad, kGood, kQuick), at(kNoon)).starts_with("1 bad: GPU 1"));
+  EXPECT_TRUE(said(keep(bad, kGood, kThorough), at(kNoon)).starts_with("1 bad: GPU 1"));
+  EXPECT_EQ(said(bad, at(kNoon, "b2")),
+            "4 retest: GPU 1 was bad; run gpuready test --level standard");
+  auto whole = kGood;
+  whole.verdicts->push_back(whole.verdicts->at(1));
+  whole.verdicts->back().test = "bandwidth";
+  EXPECT_TRUE(said(keep(bad, whole, kQuick), at(kNoon)).starts_with("1 bad: GPU 1"));
+  EXPECT_TRUE(said(keep(bad, whole, kStandard), at(kNoon)).starts_with("0 good"));
+  // Another failure does not make the first one easier to clear.
+  EXPECT_TRUE(
+      said(keep(keep(bad, kBad, kQuick), kGood, kStandard), at(kNoon)).starts_with("1 bad"));
+  // A long test that failed is cleared by one as long.
+  const auto weak = keep({}, kBad, {Level::standard, true, 3600});
+  EXPECT_TRUE(said(keep(weak, kGood, {Level::standard, true, 60}), at(kNoon)).starts_with("1 bad"));
+  EXPECT_TRUE(
+      said(keep(weak, kGood, {Level::standard, true, 3600}), at(kNoon)).starts_with("0 good"));
+}
+
 TEST(KeptResults, ARunThatDecidesNothingKeepsTheResult) {
   auto busy = run(VerdictStatus::not_tested);
   const auto first = keep({}, busy, kQuick);
@@ -108,12 +132,34 @@ TEST(KeptResults, ABadGpuThatIsGoneStaysBadUntilAnotherHasItsPlace) {
   gone.machine.nvidia.module_version = "580.1";
   conclude(gone, {});
   EXPECT_TRUE(said(keep(bad, gone, kQuick), at(kNoon)).starts_with("1 bad: GPU 1"));
+  // A good one that is gone is told, too, until it is there again.
+  const auto lost = keep(keep({}, kGood, kQuick), gone, kQuick);
+  EXPECT_EQ(said(lost, at(kNoon)), "3 absent: GPU 1, 0 s ago: it was here before");
+  EXPECT_TRUE(said(keep(lost, gone, kQuick), at(kNoon)).starts_with("3 absent: GPU 1"));
+  EXPECT_TRUE(said(keep(lost, kGood, kQuick), at(kNoon)).starts_with("0 good: 2 GPUs"));
+  // A sibling that took its address when the bus was numbered anew is not another in its place.
+  auto moved = gone;
+  moved.machine.gpus[0].pci = PciAddress{0, 0x2a, 0, 0};
+  conclude(moved, {});
+  EXPECT_TRUE(said(keep(bad, moved, kQuick), at(kNoon)).starts_with("1 bad: GPU 1"));
   auto replaced = kGood;
   for (Verdict& verdict : *replaced.verdicts)
     if (verdict.uuid == "GPU-1") verdict.uuid = "GPU-new";
   replaced.machine.gpus[1].uuid = "GPU-new";
   conclude(replaced, {});
   EXPECT_EQ(said(keep(bad, replaced, kQuick), at(kNoon)), "0 good: 2 GPUs, level quick, 0 s ago");
+}
+
+TEST(KeptResults, AGpuWithoutUuidAndAddressIsKnownByItsNumber) {
+  auto jetson = kBad;
+  for (Gpu& gpu : jetson.machine.gpus) gpu.uuid = {}, gpu.pci = {};
+  jetson.findings = std::vector<Finding>(1);
+  jetson.findings->front().severity = Severity::error;
+  jetson.findings->front().gpus = {1};
+  conclude(jetson, {});
+  const auto bad = keep({}, jetson, kQuick);
+  EXPECT_TRUE(said(bad, at(kNoon)).starts_with("1 bad: GPU 1")) << said(bad, at(kNoon));
+  EXPECT_EQ(keep(bad, jetson, kQuick).results.size(), bad.results.size());
 }
 
 TEST(KeptResults, WhatConcernsTheMachineIsItsOwnResult) {
