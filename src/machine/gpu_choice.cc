@@ -111,7 +111,7 @@ std::vector<GpuModel> models_named(std::string_view words) {
     const auto id = after_prefix(line.substr(0, line.find(' ')), "10de");
     const auto product = line.find('[');
     if (!id || product == line.npos || !names_model(line.substr(product), words)) continue;
-    if (contains(line, "NVSwitch")) continue;  // "GH100 [H100 NVSwitch]" is no GPU
+    if (contains(line, "NVSwitch")) continue;  // named after a GPU: "GH100 [H100 NVSwitch]"
     const auto name = line.substr(line.find(' ') + 1);
     models.push_back({static_cast<std::uint16_t>(parse_hex(*id).value_or(0)), name,
                       nvidia_chip_capability(name)});
