@@ -83,8 +83,8 @@ Result<void> keep_results(const std::optional<std::string>& file, const Report& 
   const auto lock = TRY(wait_for_lock(path + ".lock"));
   const auto host = make_live_host();
   auto before = read_kept_results(*host, path);
-  if (!before && before.error().kind == ErrorKind::bad_input) {
-    complain(before.error());  // or no test would count until somebody deletes it
+  if (!before && before.error().kind == ErrorKind::bad_input && !file) {
+    complain(before.error());  // or no test would count until somebody deletes ours
     before = KeptResults{};
   }
   const KeptResults kept = keep(TRY(std::move(before)), report, extent);

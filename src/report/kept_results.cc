@@ -209,7 +209,7 @@ KeptResults keep(KeptResults before, const Report& report, const RunExtent& exte
     next.pci = gpu.pci;
     kept.results.push_back(std::move(next));
   }
-  // One that is gone is told, a bad one as bad, unless a new one has its place.
+  // One that is gone is absent, a bad one still bad, unless a new one has its place.
   const auto is_new = [&](const Gpu& gpu) {
     return std::ranges::none_of(before.results,
                                 [&](const KeptResult& old) { return is_same_gpu(old, gpu); });

@@ -132,12 +132,12 @@ TEST(KeptResults, ABadGpuThatIsGoneStaysBadUntilAnotherHasItsPlace) {
   gone.machine.nvidia.module_version = "580.1";
   conclude(gone, {});
   EXPECT_TRUE(said(keep(bad, gone, kQuick), at(kNoon)).starts_with("1 bad: GPU 1"));
-  // A good one that is gone is told, too, until it is there again.
+  // A good one that is gone is absent until it is there again.
   const auto lost = keep(keep({}, kGood, kQuick), gone, kQuick);
   EXPECT_EQ(said(lost, at(kNoon)), "3 absent: GPU 1, 0 s ago: it was here before");
   EXPECT_TRUE(said(keep(lost, gone, kQuick), at(kNoon)).starts_with("3 absent: GPU 1"));
   EXPECT_TRUE(said(keep(lost, kGood, kQuick), at(kNoon)).starts_with("0 good: 2 GPUs"));
-  // A sibling that took its address when the bus was numbered anew is not another in its place.
+  // A sibling that took its address when the bus was renumbered is not another in its place.
   auto moved = gone;
   moved.machine.gpus[0].pci = PciAddress{0, 0x2a, 0, 0};
   conclude(moved, {});
