@@ -11,7 +11,6 @@
 #include "cli/run_tests.h"
 #include "cli/terminal.h"
 #include "host/atomic_file.h"
-#include "host/machine_id.h"
 #include "report/exit_rules.h"
 #include "report/fields.h"
 #include "report/kept_results.h"
@@ -30,7 +29,7 @@ struct StatusCommand {
   double valid_s = kDefaultValidS;
 };
 
-// Nothing if there is no such file yet.
+// Empty before the first run has written the file.
 Result<KeptResults> read_kept_results(Host& host, const std::string& path) {
   const auto text = host.read_own_file(path);
   if (text) return parse_kept_results(*text, path);

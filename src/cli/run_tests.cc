@@ -171,21 +171,19 @@ Result<Machine> inspect_settled(Host& host, const TestCommand& options) {
   const auto until = deadline_in(to_milliseconds(options.wait_s));
   while (true) {
     auto machine = TRY(inspect_as_asked(host, options.globals, {.full = true}));
+    if (machine.source != "live" || Clock::now() + kPause > until) return machine;
     const auto findings = diagnose(machine, {.expected_gpus = options.require_gpu});
-    const bool wrong = std::ranges::any_of(
-        findings, [](const Finding& finding) { return finding.severity == Severity::error; });
-    if (!wrong || machine.source != "live" || Clock::now() + kPause > until) return machine;
+    if (std::ranges::none_of(
+            findings, [](const Finding& finding) { return finding.severity == Severity::error; }))
+      return machine;
     std::this_thread::sleep_for(kPause);
   }
 }
 
 // About this machine, by its own driver, and not through a variable that hides GPUs.
 bool proves_something(const Report& report) {
-  const Visibility& see = report.machine.visibility;
-  const bool hides = see.cuda_visible_devices || see.rocr_visible_devices ||
-                     see.hip_visible_devices || see.gpu_device_ordinal || see.ze_affinity_mask;
   return report.machine.source == "live" && report.machine.fakes.empty() &&
-         !report.by_named_libraries && !hides;
+         !report.by_named_libraries && !hides_gpus(report.machine.visibility);
 }
 
 RunExtent extent_of(const TestCommand& options) {

@@ -21,4 +21,7 @@ struct InspectOptions {
 
 Machine inspect(Host& host, const InspectOptions& options);
 
+// Whether a variable of this process may hide GPUs that the machine has.
+bool hides_gpus(const Visibility& visibility);
+
 }  // namespace gpuready

@@ -1,4 +1,7 @@
 // Environment variables that hide or select GPUs.
+#include <algorithm>
+
+#include "machine/inspect.h"
 #include "machine/sources.h"
 
 namespace gpuready {
@@ -6,16 +9,17 @@ namespace {
 struct Variable {
   const char* name;
   std::optional<std::string> Visibility::* field;
+  bool hides = false;  // GPUs, from the process that has it; a container's own is not meant
 };
 constexpr Variable kVariables[] = {
-    {"CUDA_VISIBLE_DEVICES", &Visibility::cuda_visible_devices},
+    {"CUDA_VISIBLE_DEVICES", &Visibility::cuda_visible_devices, true},
     {"CUDA_DEVICE_ORDER", &Visibility::cuda_device_order},
     {"NVIDIA_VISIBLE_DEVICES", &Visibility::nvidia_visible_devices},
     {"NVIDIA_DRIVER_CAPABILITIES", &Visibility::nvidia_driver_capabilities},
-    {"ROCR_VISIBLE_DEVICES", &Visibility::rocr_visible_devices},
-    {"HIP_VISIBLE_DEVICES", &Visibility::hip_visible_devices},
-    {"GPU_DEVICE_ORDINAL", &Visibility::gpu_device_ordinal},
-    {"ZE_AFFINITY_MASK", &Visibility::ze_affinity_mask},
+    {"ROCR_VISIBLE_DEVICES", &Visibility::rocr_visible_devices, true},
+    {"HIP_VISIBLE_DEVICES", &Visibility::hip_visible_devices, true},
+    {"GPU_DEVICE_ORDINAL", &Visibility::gpu_device_ordinal, true},
+    {"ZE_AFFINITY_MASK", &Visibility::ze_affinity_mask, true},
     {"HSA_OVERRIDE_GFX_VERSION", &Visibility::hsa_override_gfx_version},
 };
 }  // namespace
@@ -23,6 +27,12 @@ constexpr Variable kVariables[] = {
 void read_visibility(Host& host, Machine& machine) {
   for (const auto& variable : kVariables)
     machine.visibility.*variable.field = host.environment(variable.name);
+}
+
+bool hides_gpus(const Visibility& visibility) {
+  return std::ranges::any_of(kVariables, [&](const Variable& variable) {
+    return variable.hides && visibility.*variable.field;
+  });
 }
 
 }  // namespace gpuready
