@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace gpuready {
 
@@ -14,6 +15,11 @@ std::pair<double, double> wilson_interval(std::uint64_t successes, std::uint64_t
   // The ends are exact where every or no trial succeeded; rounding would miss them by a bit.
   return {successes == 0 ? 0 : std::max(0.0, centre - half),
           successes == trials ? 1 : std::min(1.0, centre + half)};
+}
+
+double mean(std::span<const double> values) {
+  if (values.empty()) return 0;
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
 double median(std::vector<double> values) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,7 @@ namespace gpuready {
 // of `trials` were seen. {0, 1} without trials.
 std::pair<double, double> wilson_interval(std::uint64_t successes, std::uint64_t trials);
 
+double mean(std::span<const double> values);  // 0 for none
 // The middle value; of an even number of values the mean of the middle two. 0 for none.
 double median(std::vector<double> values);
 // Of an even number of values the lesser of the middle two: one of two values that is far from the

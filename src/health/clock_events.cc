@@ -1,7 +1,6 @@
 #include "health/clock_events.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace gpuready {
 namespace {
@@ -44,11 +43,6 @@ std::vector<double> values_within(const SampleSeries& series, std::span<const Ti
   for (std::size_t i = 0; i < series.t_ms.size(); ++i)
     if (is_within(spans, series.t_ms[i])) values.push_back(series.value[i]);
   return values;
-}
-
-double mean(std::span<const double> values) {
-  if (values.empty()) return 0;
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
 }  // namespace gpuready

@@ -29,6 +29,5 @@ struct TimeSpan {
 TimeSpan time_of(const Verdict& verdict, double ramp_ms = 0);
 bool is_within(std::span<const TimeSpan> spans, double t_ms);
 std::vector<double> values_within(const SampleSeries& series, std::span<const TimeSpan> spans);
-double mean(std::span<const double> values);  // 0 of none
 
 }  // namespace gpuready

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/statistics.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "health/clock_events.h"

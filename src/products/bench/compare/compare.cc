@@ -25,8 +25,6 @@ constexpr double kFirstShare = 0.9;
 constexpr std::size_t kRunsToShowStates = 5, kEarlierRunsToShowStates = 8;
 constexpr double kSteadyClock = 1.03, kMostBetweenStates = 0.2;
 
-constexpr double kTimerStep = 1e-4;
-
 // The standard deviation, as a share, below which a way of measuring tells no differences: timers,
 // energy counters, pages of memory.
 double resolution_of(Kpi kpi, double value) {

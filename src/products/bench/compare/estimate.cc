@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
+#include "base/statistics.h"
 #include "bench/compare/distributions.h"
 #include "bench/compare/least_squares.h"
 
@@ -35,10 +35,6 @@ constexpr std::size_t kRunsToLearn = 5;
 // or by this many times of what its runs show. So two runs that are a few times apart
 // differ, and an interval ends where no machine goes.
 constexpr double kMostNoise = 0.25, kMostOfShown = 4;
-
-double mean_of(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
 
 struct Prior {
   std::optional<Noise> learned;
@@ -77,7 +73,7 @@ struct Fit {
 };
 Fit fit_pairs(const std::vector<double>& pairs, const Prior& prior) {
   const Noise own = noise_around_mean(pairs), all = prior.with(own, 2);
-  return {mean_of(pairs), std::sqrt(all.variance / static_cast<double>(pairs.size())), all.degrees,
+  return {mean(pairs), std::sqrt(all.variance / static_cast<double>(pairs.size())), all.degrees,
           all.degrees - own.degrees};
 }
 // The sum of two estimated variances: Welch and Satterthwaite.
@@ -97,7 +93,7 @@ Fit fit_sides(const std::vector<double>& base, const std::vector<double>& candid
   };
   const auto [a, learned_a] = of(base);
   const auto [b, learned_b] = of(candidate);
-  return fit_of_sum(mean_of(candidate) - mean_of(base), a, b, std::min(learned_a, learned_b));
+  return fit_of_sum(mean(candidate) - mean(base), a, b, std::min(learned_a, learned_b));
 }
 // Least squares of value = trend + difference * (is candidate), where the trend is a polynomial in
 // time: the difference is fitted to what a common trend leaves.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "base/statistics.h"
 #include "bench/compare/distributions.h"
@@ -20,7 +19,7 @@ constexpr std::size_t kLeastHeap = 2;  // a single value is an outlier
 
 Noise noise_around_mean(std::span<const double> values) {
   const double n = static_cast<double>(values.size());
-  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
+  const double mean = gpuready::mean(values);
   double squares = 0;
   for (const double value : values) squares += (value - mean) * (value - mean);
   return {squares / (n - 1), n - 1};

@@ -9,6 +9,9 @@
 
 namespace gpuready::bench {
 
+// The standard deviation, as a share, below which timers tell no differences.
+inline constexpr double kTimerStep = 1e-4;
+
 // The variance of one run's value (a logarithm), and how many degrees of freedom it rests on.
 struct Noise {
   double variance = 0, degrees = 0;

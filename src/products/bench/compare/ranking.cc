@@ -8,12 +8,12 @@
 #include "bench/compare/distributions.h"
 #include "bench/compare/estimate.h"
 #include "bench/compare/losses.h"
+#include "bench/compare/noise.h"
 
 namespace gpuready::bench {
 namespace {
 
 constexpr double kError = 0.01;
-constexpr double kResolution = 1e-4;
 
 double typical(const Latency& latency) {
   return latency.p50_ns.value_or(latency.mean_ns.value_or(0));
@@ -40,7 +40,7 @@ std::optional<Noise> noise_beside(const std::vector<const StackResult*>& stacks,
     for (const auto& repeat : repeats_of(*stack)) values.push_back(repeat.value);
     if (const auto noise = noise_of(values)) groups.push_back(*noise);
   }
-  return groups.size() < kLeast ? std::nullopt : learned_from(groups, kResolution);
+  return groups.size() < kLeast ? std::nullopt : learned_from(groups, kTimerStep);
 }
 
 }  // namespace
@@ -75,8 +75,8 @@ Ranking ranking_of(const RunRecord& run) {
       ranking.losses.push_back(std::move(lost));
     const auto estimated = stack == good.front() || !ranking.same_work
                                ? std::nullopt
-                               : estimate(repeats_of(*good.front()), repeats_of(*stack),
-                                          kResolution, noise_beside(good, good.front(), stack));
+                               : estimate(repeats_of(*good.front()), repeats_of(*stack), kTimerStep,
+                                          noise_beside(good, good.front(), stack));
     if (estimated) {
       const double half = estimated->half_width(kError / static_cast<double>(good.size() - 1));
       entry.ratio = std::exp(estimated->difference);
@@ -94,7 +94,7 @@ std::optional<double> uncertainty_of(const StackResult& stack) {
   for (const auto& repeat : repeats_of(stack)) values.push_back(repeat.value);
   if (values.size() < 2) return std::nullopt;
   const Noise noise = noise_around_mean(values);
-  const double error = std::sqrt(std::max(noise.variance, kResolution * kResolution) /
+  const double error = std::sqrt(std::max(noise.variance, kTimerStep * kTimerStep) /
                                  static_cast<double>(values.size()));
   return std::expm1(student_t_critical(kError, noise.degrees) * error);
 }

@@ -4,6 +4,7 @@
 #include "base/statistics.h"
 #include "bench/compare/distributions.h"
 #include "bench/compare/least_squares.h"
+#include "bench/compare/noise.h"
 #include "bench/history/history.h"
 
 namespace gpuready::bench {
@@ -26,7 +27,6 @@ double spread_of(const std::vector<double>& values) {
 }
 
 constexpr double kStepError = 0.005;  // of a step that is none, in a whole history
-constexpr double kTimerStep = 1e-4;
 
 double level_of(const std::vector<double>& values, std::size_t from, std::size_t to) {
   return median({values.begin() + static_cast<std::ptrdiff_t>(from),

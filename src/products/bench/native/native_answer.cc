@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <thread>
 
 #include "base/clock.h"
+#include "base/statistics.h"
 #include "bench/native/native_stack.h"
 
 namespace gpuready::bench {
@@ -23,12 +23,9 @@ struct Timing {
   std::string stopped_by;
 };
 
-double mean_of(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
 double deviation_of(const std::vector<double>& values) {
   if (values.size() < 2) return 0;
-  const double mean = mean_of(values);
+  const double mean = gpuready::mean(values);
   double squares = 0;
   for (const double value : values) squares += (value - mean) * (value - mean);
   return std::sqrt(squares / static_cast<double>(values.size() - 1));
@@ -45,7 +42,7 @@ Result<double> warm_up(const Request& request, NativeStack& stack, Timing& timin
   while (true) {
     const auto samples = TRY(stack.block(timing.iterations_per_sample, count));
     timing.warmup_iterations += timing.iterations_per_sample * (count + 1);
-    const double mean = std::max(mean_of(samples), 1e-6);
+    const double mean = std::max(gpuready::mean(samples), 1e-6);
     timing.iterations_per_sample = at_least_one(std::ceil(stack.facts.least_sample_ms / mean));
     const double sample_ms = mean * static_cast<double>(timing.iterations_per_sample);
     count = std::min<std::uint64_t>(10, at_least_one(250 / sample_ms));
@@ -69,7 +66,7 @@ Result<void> take_hot_samples(const Request& request, NativeStack& stack, double
     timing.hot_ms.insert(timing.hot_ms.end(), samples.begin(), samples.end());
     timing.at_ms.resize(timing.hot_ms.size(), monotonic_ms());
     const auto count = static_cast<double>(timing.hot_ms.size());
-    const double now = mean_of(timing.hot_ms);
+    const double now = gpuready::mean(timing.hot_ms);
     noise.push_back(deviation_of(timing.hot_ms) / now);
     const auto stop = [&](const char* why) { timing.stopped_by = why; };
     if (elapsed_ms(began) > request.max_seconds * 1000) return stop("time_limit"), Result<void>();
@@ -151,7 +148,7 @@ Result<Json> measured(std::string_view id, const Request& request, const SayStep
   doc["warmup"] = request.warmup;
   doc["flops"] = *work.flops;
   doc["digest"] = digest_json(request, digest);
-  const double mean = mean_of(timing.hot_ms);
+  const double mean = gpuready::mean(timing.hot_ms);
   const auto at = [&](double p) { return *percentile(timing.hot_ms, p); };
   doc["latency_ms"] = {
       {"mean", mean}, {"p50", at(0.5)}, {"p95", at(0.95)}, {"min", at(0)}, {"max", at(1)}};

@@ -425,41 +425,50 @@ TEST(DeviceEngine, statistics_count_what_they_say) {
   EXPECT_EQ(engine.stats().failed_operations, 0u);
 }
 
+// What `child` returns in forked processes must be 0; another thread works with the engine, so that
+// its lock is held when fork() comes.
+template <class Child>
+void fork_while_busy(Fixture& f, DeviceEngine& engine, const DeviceWeights& weights, Child child) {
+  std::atomic<bool> stop{false};
+  std::thread busy([&] {
+#if !defined(__SANITIZE_ADDRESS__)  // whose allocator does not survive that itself
+    std::vector<std::int32_t> out(7 * 19);
+    while (!stop) (void)engine.multiply(weights, f.rows, std::span(out));
+#endif
+  });
+  for (int round = 0; round < 5; ++round) {
+    const pid_t forked = fork();
+    if (forked == 0) {
+      alarm(20);
+      _exit(child());
+    }
+    int status = 0;
+    waitpid(forked, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+  stop = true;
+  busy.join();
+}
+
 TEST(DeviceEngine, a_forked_process_gets_an_error_and_can_make_its_own) {
   Fixture f;
   std::optional<DeviceEngine> engine(DeviceEngineMaker::make(f.parts()));
   std::optional<DeviceWeights> weights(*engine->load(f.packed));
   EXPECT_TRUE(f.right(*engine, *weights));
-  std::atomic<bool> stop{false};
-  std::thread busy([&] {            // so that the engine's lock is held when fork() comes
-#if !defined(__SANITIZE_ADDRESS__)  // whose allocator does not survive that itself
-    std::vector<std::int32_t> out(7 * 19);
-    while (!stop) (void)engine->multiply(*weights, f.rows, std::span(out));
-#endif
+  fork_while_busy(f, *engine, *weights, [&] {
+    const auto done = engine->multiply(*weights, f.rows, std::span(f.out));
+    if (done || done.error().kind != ErrorKind::unsupported) return 1;
+    (void)engine->stats().summary();
+    engine->reset_stats();
+    if (!engine->active_kernel().empty() || engine->batch_rows_that_fit(*weights) != 0) return 2;
+    weights.reset();
+    engine.reset();
+    EngineParts parts;
+    parts.cpu = *make_cpu_backend({{}, false, 2});
+    const auto own = DeviceEngineMaker::make(std::move(parts));
+    const auto loaded = own.load(f.packed);
+    return loaded && f.right(own, *loaded) ? 0 : 3;
   });
-  for (int round = 0; round < 5; ++round) {
-    const pid_t child = fork();
-    if (child == 0) {
-      alarm(20);
-      const auto done = engine->multiply(*weights, f.rows, std::span(f.out));
-      if (done || done.error().kind != ErrorKind::unsupported) _exit(1);
-      (void)engine->stats().summary();
-      engine->reset_stats();
-      if (!engine->active_kernel().empty() || engine->batch_rows_that_fit(*weights) != 0) _exit(2);
-      weights.reset();
-      engine.reset();
-      EngineParts parts;
-      parts.cpu = *make_cpu_backend({{}, false, 2});
-      const auto own = DeviceEngineMaker::make(std::move(parts));
-      const auto loaded = own.load(f.packed);
-      _exit(loaded && f.right(own, *loaded) ? 0 : 3);
-    }
-    int status = 0;
-    waitpid(child, &status, 0);
-    EXPECT_EQ(status, 0);
-  }
-  stop = true;
-  busy.join();
   EXPECT_TRUE(f.right(*engine, *weights));
 }
 
@@ -469,36 +478,19 @@ TEST(DeviceEngine, one_without_a_gpu_works_on_in_a_forked_process) {
   parts.cpu = *make_cpu_backend({{}, false, 2});
   std::optional<DeviceEngine> engine(DeviceEngineMaker::make(std::move(parts)));
   std::optional<DeviceWeights> weights(*engine->load(f.packed));
-  std::atomic<bool> stop{false};
-  std::thread busy([&] {
-#if !defined(__SANITIZE_ADDRESS__)
-    std::vector<std::int32_t> out(7 * 19);
-    while (!stop) (void)engine->multiply(*weights, f.rows, std::span(out));
-#endif
+  fork_while_busy(f, *engine, *weights, [&] {
+    if (!f.right(*engine, *weights)) return 1;
+    const auto again = engine->load(f.packed);
+    if (!again || !f.right(*engine, *again)) return 2;
+    std::vector<std::int32_t> small(1);
+    if (engine->multiply(*weights, f.rows, std::span(small))) return 3;
+    const std::vector<float> values(512, 1.0f);
+    const auto codes = engine->quantise(std::span<const float>(values), {2, 256}, FormatId::tq1_0);
+    if (!codes) return 4;
+    weights.reset();
+    engine.reset();
+    return 0;
   });
-  for (int round = 0; round < 5; ++round) {
-    const pid_t child = fork();
-    if (child == 0) {
-      alarm(20);
-      if (!f.right(*engine, *weights)) _exit(1);
-      const auto again = engine->load(f.packed);
-      if (!again || !f.right(*engine, *again)) _exit(2);
-      std::vector<std::int32_t> small(1);
-      if (engine->multiply(*weights, f.rows, std::span(small))) _exit(3);
-      const std::vector<float> values(512, 1.0f);
-      const auto codes =
-          engine->quantise(std::span<const float>(values), {2, 256}, FormatId::tq1_0);
-      if (!codes) _exit(4);
-      weights.reset();
-      engine.reset();
-      _exit(0);
-    }
-    int status = 0;
-    waitpid(child, &status, 0);
-    EXPECT_EQ(status, 0);
-  }
-  stop = true;
-  busy.join();
 }
 
 TEST(DeviceEngine, quantises_on_the_device_to_the_same_bytes) {
