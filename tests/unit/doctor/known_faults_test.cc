@@ -310,7 +310,7 @@ TEST(KnownFaults, TheDocsAreCurrent) {
       "doctor` reports one as the info\n[`known-fault`](findings.md#known-fault) if this machine "
       "has these versions and such a GPU, and shows a finding that it\nwould fit; the severe ones "
       "also without. Versions: `570..570.158.01` includes both, `535..<535.216.03` excludes the "
-      "last,\n`6.15..` has no end, `6.8` stands for all that begin with it.\n\n"
+      "last,\n`6.15..` is open above, and `6.8` means every version that begins with it.\n\n"
       "The source names these versions; where only the version that fixes it (`fixed_only`: from "
       "the branch's first version on,\nas assumed), or users name them (`reported`), the last "
       "column "
