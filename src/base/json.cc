@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
 #include "base/json_scanner.h"
@@ -18,7 +19,8 @@ constexpr std::size_t kMaxDepth = 64;
 // before it: quadratic for an object of a hundred thousand members, which a hostile file may hold.
 class Builder {
  public:
-  explicit Builder(std::string_view name) : name_(name) {}
+  Builder(std::string_view name, std::span<const std::string_view> left_out)
+      : name_(name), left_out_(left_out) {}
 
   bool null() { return add(Json()); }
   bool boolean(bool value) { return add(Json(value)); }
@@ -30,10 +32,13 @@ class Builder {
   bool start_object(std::size_t) { return open(); }
   bool start_array(std::size_t) { return open(); }
   bool key(std::string& value) {
+    if (skipped_ > 0) return true;
+    leave_out_ = std::ranges::find(left_out_, value) != left_out_.end();
     frame().keys.push_back(std::move(value));
     return true;
   }
   bool end_object() {
+    if (skipped_ > 0) return close_skipped();
     Frame& done = frame();
     if (const std::string* twice = duplicate(done.keys)) {
       error_ = "the key \"" + *twice + "\" stands twice in one object";
@@ -47,6 +52,7 @@ class Builder {
     return close(Json(std::move(members)));
   }
   bool end_array() {
+    if (skipped_ > 0) return close_skipped();
     Json::array_t elements(std::make_move_iterator(frame().values.begin()),
                            std::make_move_iterator(frame().values.end()));
     return close(Json(std::move(elements)));
@@ -91,6 +97,8 @@ class Builder {
 
   Frame& frame() { return frames_[depth_ - 1]; }
   bool add(Json&& value) {
+    if (skipped_ > 0) return true;
+    leave_out_ = false;
     if (depth_ == 0)
       root_ = std::move(value);
     else
@@ -98,12 +106,20 @@ class Builder {
     return true;
   }
   bool open() {
-    if (depth_ == kMaxDepth) {
+    if (depth_ + skipped_ == kMaxDepth) {
       error_ = "JSON nested deeper than 64 levels";
       return false;
     }
+    if (skipped_ > 0 || leave_out_) {
+      if (++skipped_ == 1) frame().keys.pop_back();
+      return true;
+    }
     if (frames_.size() == depth_) frames_.emplace_back();
     ++depth_;
+    return true;
+  }
+  bool close_skipped() {
+    if (--skipped_ == 0) leave_out_ = false;
     return true;
   }
   bool close(Json&& value) {
@@ -130,6 +146,9 @@ class Builder {
   }
 
   std::string_view name_;
+  std::span<const std::string_view> left_out_;
+  bool leave_out_ = false;    // the next object or array
+  std::size_t skipped_ = 0;   // levels of one that is left out
   std::string error_;
   std::vector<Frame> frames_;
   std::size_t depth_ = 0;
@@ -138,14 +157,15 @@ class Builder {
 
 }  // namespace
 
-Result<Json> parse_json(std::string_view text, std::string_view name, std::size_t limit_bytes) {
+Result<Json> parse_json(std::string_view text, std::string_view name, std::size_t limit_bytes,
+                        std::span<const std::string_view> left_out) {
   if (text.size() > limit_bytes)
     return fail(ErrorKind::too_large, std::string(name) + ": " + std::to_string(text.size()) +
                                           " bytes of JSON, more than the limit of " +
                                           std::to_string(limit_bytes));
-  Builder quick(name);
+  Builder quick(name, left_out);
   if (JsonScanner(text, quick).scan()) return quick.take(true);
-  Builder builder(name);
+  Builder builder(name, left_out);
   const bool complete = Json::sax_parse(text.begin(), text.end(), &builder);
   return builder.take(complete);
 }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -18,8 +19,10 @@ using Json = nlohmann::ordered_json;
 
 // Parses one document. `name` is how errors call the input. Depth is limited to 64, size to
 // `limit_bytes`; anything after the document, or invalid UTF-8, is an error that names the byte.
+// Objects and arrays under the keys `left_out`, at any depth, are read and not kept.
 Result<Json> parse_json(std::string_view text, std::string_view name,
-                        std::size_t limit_bytes = 256u << 20);
+                        std::size_t limit_bytes = 256u << 20,
+                        std::span<const std::string_view> left_out = {});
 
 // Sets doc[key] only when there is a value: an absent field is absent, never null or 0.
 template <class T>

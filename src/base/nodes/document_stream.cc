@@ -1,36 +1,55 @@
 #include "base/nodes/document_stream.h"
 
-#include <map>
 #include <utility>
+
+#include "base/characters.h"
 
 namespace gpuready {
 namespace {
 
-constexpr std::size_t kMostLabelDigits = 7;
+constexpr std::size_t kMostLabel = 253;  // RFC 1035: of a host name
 
-// The number before ": ", padded on the left, and the rest of the line. No line of a document
-// begins so.
+// The label before a line, and the rest of the line. No line of a document begins so.
 std::pair<std::string_view, std::string_view> label_of(std::string_view line) {
+  const auto after = [&](std::size_t end) {
+    const std::string_view rest = line.substr(end);
+    return rest.starts_with(' ') ? rest.substr(1) : rest;
+  };
+  if (line.starts_with("[pod/")) {
+    const std::size_t end = line.find("] ");
+    if (end != line.npos && end < kMostLabel) return {line.substr(1, end - 1), after(end + 1)};
+  }
   const std::size_t start = line.find_first_not_of(' ');
   if (start == line.npos) return {"", line};
-  const std::size_t end = line.find_first_not_of("0123456789", start);
-  if (end == line.npos || end == start || end - start > kMostLabelDigits || line[end] != ':')
+  std::size_t end = start;
+  while (end < line.size() && (is_letter_or_digit(line[end]) || line[end] == '.' ||
+                               line[end] == '-' || line[end] == '_'))
+    ++end;
+  if (end == start || end == line.size() || end - start > kMostLabel || line[end] != ':')
     return {"", line};
-  const std::size_t rest = end + 1 + (line.substr(end + 1).starts_with(' ') ? 1 : 0);
-  return {line.substr(start, end - start), line.substr(rest)};
+  return {line.substr(start, end - start), after(end + 1)};
 }
 
+}  // namespace
+
 // Splits what one program wrote, line by line.
-class Splitter {
+class DocumentStream::Splitter {
  public:
-  // `count` is of the documents of all programs.
-  Splitter(const StreamLimits& limits, std::size_t& count, std::string label)
-      : limits_(limits), count_(count), label_(std::move(label)) {}
+  Splitter(DocumentStream& stream, std::string label) : stream_(stream), label_(std::move(label)) {}
 
   void add(std::string_view line) {
     if (depth_ > 0 && line.starts_with('{')) end("it ends too early");
     std::size_t from = 0;  // of what belongs to the document
     for (std::size_t at = 0; at < line.size(); ++at) {
+      if (in_string_) {
+        at = line.find_first_of("\"\\", at);
+        if (at == line.npos) break;
+        if (line[at] == '\\')
+          ++at;
+        else
+          in_string_ = false;
+        continue;
+      }
       const char c = line[at];
       if (depth_ == 0) {
         if (c != '{') {
@@ -39,12 +58,7 @@ class Splitter {
         }
         from = at;
       }
-      if (in_string_) {
-        if (c == '\\')
-          ++at;
-        else if (c == '"')
-          in_string_ = false;
-      } else if (c == '"') {
+      if (c == '"') {
         in_string_ = true;
       } else if (c == '{') {
         ++depth_;
@@ -62,54 +76,71 @@ class Splitter {
     if (depth_ > 0) end("it ends too early");
   }
 
-  std::vector<StreamPart> parts;
-
  private:
   void keep(std::string_view text) {
-    too_long_ |= text.size() > limits_.document_bytes - text_.size();
+    too_long_ |= text.size() > stream_.limits_.document_bytes - text_.size();
     if (!too_long_) text_ += text;
   }
   void end(std::string fault) {
-    if (too_long_) fault = "it is longer than " + std::to_string(limits_.document_bytes) + " bytes";
+    if (too_long_)
+      fault = "it is longer than " + std::to_string(stream_.limits_.document_bytes) + " bytes";
     if (!fault.empty()) text_.clear();
-    if (++count_ <= limits_.documents)
-      parts.push_back({label_, std::move(text_), std::move(fault)});
+    if (++stream_.count_ <= stream_.limits_.documents)
+      stream_.sink_({label_, std::move(text_), std::move(fault)});
     text_ = {};
     depth_ = 0;
     in_string_ = too_long_ = false;
   }
 
-  const StreamLimits& limits_;
-  std::size_t& count_;
+  DocumentStream& stream_;
   std::string label_, text_;
   std::size_t depth_ = 0;
   bool in_string_ = false, too_long_ = false;
 };
 
-}  // namespace
+DocumentStream::DocumentStream(const StreamLimits& limits, std::function<void(StreamPart)> sink)
+    : limits_(limits), sink_(std::move(sink)) {}
+DocumentStream::~DocumentStream() = default;
 
-StreamParts split_documents(std::string_view stream, const StreamLimits& limits) {
-  std::map<std::string, Splitter, std::less<>> programs;
-  StreamParts all;
-  std::size_t count = 0;
-  while (!stream.empty()) {
-    const std::size_t end = stream.find('\n');
-    const auto [label, line] = label_of(stream.substr(0, end));
-    stream.remove_prefix(end == stream.npos ? stream.size() : end + 1);
-    auto program = programs.find(label);
-    if (program == programs.end()) {
-      all.cut |= programs.size() >= limits.documents;
-      if (all.cut) continue;
-      program = programs.try_emplace(std::string(label), limits, count, std::string(label)).first;
+void DocumentStream::add_line(std::string_view line) {
+  const auto [label, rest] = label_of(line);
+  auto program = programs_.find(label);
+  if (program == programs_.end()) {
+    cut_ |= programs_.size() > limits_.documents;
+    if (cut_) return;
+    program = programs_
+                  .emplace(std::string(label),
+                           std::make_unique<Splitter>(*this, std::string(label)))
+                  .first;
+  }
+  program->second->add(rest);
+}
+
+void DocumentStream::feed(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const std::size_t end = bytes.find('\n');
+    if (!skipping_ && line_.empty() && end != bytes.npos) {
+      add_line(bytes.substr(0, end));
+    } else {
+      if (!skipping_) line_ += bytes.substr(0, end);
+      // A line without end: its document is too long, and the rest is not kept.
+      const bool too_long = line_.size() > limits_.document_bytes + kMostLabel;
+      if (too_long || (end != bytes.npos && !skipping_)) {
+        add_line(line_);
+        line_.clear();
+      }
+      skipping_ = end == bytes.npos && (skipping_ || too_long);
     }
-    program->second.add(line);
+    if (end == bytes.npos) return;
+    bytes.remove_prefix(end + 1);
   }
-  for (auto& [label, program] : programs) {
-    program.finish();
-    for (StreamPart& part : program.parts) all.parts.push_back(std::move(part));
-  }
-  all.cut |= count > limits.documents;
-  return all;
+}
+
+bool DocumentStream::finish() {
+  if (!line_.empty()) add_line(line_);
+  line_.clear();
+  for (auto& [label, program] : programs_) program->finish();
+  return !cut_ && count_ <= limits_.documents;
 }
 
 }  // namespace gpuready

@@ -1,11 +1,14 @@
 // JSON documents out of one stream, as many programs wrote it: one after another, one a line, or
-// with the labels of `srun -l` ("3: ") before each line, whose lines may interleave. Pure.
+// with labels before each line, whose lines may interleave: "3: " of `srun -l`, "n07: " of clush
+// and pdsh, "[pod/n07/check] " of kubectl. Pure.
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace gpuready {
 
@@ -15,18 +18,32 @@ struct StreamLimits {
 };
 
 struct StreamPart {
-  std::string label;       // of srun; empty: the stream has none
+  std::string label;       // empty: the stream has none
   std::string text;        // of an object, from brace to brace; not parsed
   std::string fault = {};  // why there is no whole document; `text` is empty then
 };
 
-struct StreamParts {
-  std::vector<StreamPart> parts;  // by label, each label's in their order
-  bool cut = false;               // there were more than the limit; the rest was left
-};
-
 // A document that ends too early, as that of a killed job does, costs only itself: the next begins
 // with a brace that begins a line. Lines between documents, such as messages of srun, are skipped.
-StreamParts split_documents(std::string_view stream, const StreamLimits& limits = {});
+class DocumentStream {
+ public:
+  DocumentStream(const StreamLimits& limits, std::function<void(StreamPart)> sink);
+  ~DocumentStream();
+
+  void feed(std::string_view bytes);  // pieces of any size
+  // False: there were more documents than the limit, and the rest was left out.
+  bool finish();
+
+ private:
+  class Splitter;
+  void add_line(std::string_view line);
+
+  StreamLimits limits_;
+  std::function<void(StreamPart)> sink_;
+  std::map<std::string, std::unique_ptr<Splitter>, std::less<>> programs_;
+  std::string line_;  // its beginning, which the last piece had
+  bool skipping_ = false, cut_ = false;
+  std::size_t count_ = 0;
+};
 
 }  // namespace gpuready

@@ -1,0 +1,26 @@
+// `gpuready fleet ...`: many machines as one.
+#include "cli/product.h"
+#include "fleet/cli/fleet_commands.h"
+
+namespace gpuready::cli {
+namespace {
+
+constexpr CommandEntry kFleetSubcommands[] = {
+    {"merge", "Merge the reports of many nodes into one page: states, causes, the odd one out",
+     declare_fleet_merge,
+     "srun gpuready check --json | gpuready fleet merge --nodes \"$SLURM_JOB_NODELIST\"\n"
+     "gpuready fleet merge reports/ --html fleet.html"},
+};
+
+void declare_fleet(CommandSpec& command) { command.subcommands = kFleetSubcommands; }
+
+}  // namespace
+
+extern const Product fleet_product;
+const Product fleet_product = {
+    .command = {"fleet", "Judge many machines together", declare_fleet,
+                "srun gpuready check --json | gpuready fleet merge\n"
+                "gpuready fleet merge reports/ --html fleet.html"},
+};
+
+}  // namespace gpuready::cli

@@ -1,0 +1,100 @@
+#include <unistd.h>
+
+#include <cerrno>
+#include <ctime>
+#include <memory>
+
+#include "base/clock.h"
+#include "base/nodes/hostlist.h"
+#include "cli/options.h"
+#include "cli/terminal.h"
+#include "fleet/cli/fleet_commands.h"
+#include "fleet/fields_fleet.h"
+#include "fleet/read_reports.h"
+#include "fleet/report/exit_rules.h"
+#include "fleet/report/fleet_report.h"
+
+namespace gpuready::cli {
+namespace {
+
+constexpr double kDefaultValidS = 25 * 3600, kLongestValidS = 366 * 24 * 3600;
+constexpr std::size_t kPiece = 1u << 20;
+
+struct FleetMergeOptions {
+  Globals globals;
+  std::vector<std::string> paths;
+  std::optional<std::string> nodes;
+  double valid_s = kDefaultValidS;
+};
+
+Result<void> read_standard_input(fleet::ReportReader& reader) {
+  std::string buffer(kPiece, '\0');
+  return fleet::read_stream(
+      [&]() -> Result<std::string_view> {
+        while (true) {
+          const ssize_t got = ::read(STDIN_FILENO, buffer.data(), buffer.size());
+          if (got >= 0) return std::string_view(buffer).substr(0, static_cast<std::size_t>(got));
+          if (errno != EINTR || interrupted())
+            return fail(interrupted() ? ErrorKind::cancelled : ErrorKind::io,
+                        "cannot read the reports from standard input");
+        }
+      },
+      "standard input", reader);
+}
+
+Result<int> run_fleet_merge(FleetMergeOptions& options) {
+  const auto start = Clock::now();
+  const auto host = make_live_host();
+  fleet::MergeOptions merging;
+  merging.valid_seconds = static_cast<std::int64_t>(options.valid_s);
+  if (options.nodes) merging.expected = TRY(parse_hostlist(*options.nodes));
+  for (std::string& node : merging.expected) node = node.substr(0, node.find('.'));
+  fleet::ReportReader reader;
+  if (options.paths.empty()) options.paths = {"-"};
+  for (const std::string& path : options.paths)
+    TRY(path == "-" ? read_standard_input(reader) : fleet::read_reports(*host, path, reader));
+  merging.now_unix_seconds = std::time(nullptr);
+  merging.faults = std::move(reader.faults);
+  const fleet::Fleet fleet = fleet::merge(std::move(reader.reports), merging);
+  Envelope envelope = begin_envelope("fleet merge");
+  envelope.exit = exit_of(fleet);
+  envelope.conclusion = conclusion_of(fleet);
+  envelope.duration_ms = elapsed_ms(start);
+  return deliver(
+      Delivery{
+          .envelope = envelope,
+          .json = [&] { return to_json(fleet, envelope); },
+          .terminal = [&](const TerminalStyle& style) { return render_terminal(fleet, style); },
+          .html = [&] { return render_html(fleet, envelope); },
+          .markdown = [&] { return render_markdown(fleet, envelope); }},
+      options.globals);
+}
+
+}  // namespace
+
+void declare_fleet_merge(CommandSpec& command) {
+  auto options = std::make_shared<FleetMergeOptions>();
+  command.run = [options] { return run_fleet_merge(*options); };
+  add_output(command, options->globals);
+  command.add({{.name = "REPORTS",
+                .value = &options->paths,
+                .help = "Files with reports, and folders of *.json files; - or nothing: standard "
+                        "input",
+                .files = Files::read},
+               {.name = "--nodes",
+                .value = &options->nodes,
+                .help = "The nodes that must report, as Slurm writes them: n[01-64],login1",
+                .type = "LIST"},
+               {.name = "--valid",
+                .value = &options->valid_s,
+                .help = "How long a report counts; 25h if not given",
+                .range = Range{1, kLongestValidS},
+                .seconds = true},
+               html_option(options->globals.html),
+               markdown_option(options->globals.markdown)});
+  command.footer =
+      "Exit codes: 0 no node is bad, absent or unknown; 1 a node is bad; 2 wrong usage or bad "
+      "input; 3 a node lacks what was required; 4 of a node nothing is known, or no node reported.";
+}
+
+}  // namespace gpuready::cli

@@ -1,0 +1,156 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "base/units.h"
+#include "fleet/fleet.h"
+
+namespace gpuready::fleet {
+namespace {
+
+constexpr std::int64_t kClockError = 5 * 60;  // seconds that clocks of nodes may differ
+constexpr std::size_t kMostNotes = 20;
+
+std::string age_text(std::int64_t seconds) {
+  constexpr std::int64_t kMinute = 60, kHour = 3600, kDay = 86400;
+  if (seconds < kHour) return fmt::format("{} min", seconds / kMinute);
+  if (seconds < 2 * kDay) return fmt::format("{} h", seconds / kHour);
+  return fmt::format("{} days", seconds / kDay);
+}
+
+// Why a report says nothing about the node now; empty: it counts.
+std::string not_counted(const NodeReport& report, const MergeOptions& options) {
+  const std::int64_t age = options.now_unix_seconds - report.created_unix_seconds;
+  if (age > options.valid_seconds) return "the latest report is " + age_text(age) + " old";
+  if (age < -kClockError)
+    return fmt::format("its clock is {} ahead, so the age of its report is not known", age_text(-age));
+  return {};
+}
+
+const NodeCause* worst_of(const NodeReport& report) {
+  const NodeCause* worst = nullptr;
+  for (const NodeCause& cause : report.causes)
+    if (worst == nullptr || std::tie(cause.severity, cause.action) >
+                                std::tie(worst->severity, worst->action))
+      worst = &cause;
+  return worst;
+}
+
+NodeState state_of(const NodeReport& report) {
+  switch (report.exit) {
+    case Exit::ok:
+      if (report.gpus == 0) return NodeState::no_gpu;
+      return report.tested && report.gpu_reason.empty() ? NodeState::ready : NodeState::not_tested;
+    case Exit::unhealthy:
+      return NodeState::bad;
+    case Exit::required_absent:
+      return NodeState::absent;
+    case Exit::usage:
+    case Exit::unknown:
+    case Exit::interrupted:
+      return NodeState::unknown;
+  }
+  return NodeState::unknown;
+}
+
+std::string reason_of(const NodeReport& report, NodeState state) {
+  if (state == NodeState::ready) return {};
+  if (state == NodeState::no_gpu) return "It has no GPU.";
+  const NodeCause* worst = worst_of(report);
+  if (state == NodeState::bad && worst != nullptr && worst->severity == Severity::error)
+    return worst->title;
+  if (!report.gpu_reason.empty()) return report.gpu_reason;
+  if (state == NodeState::not_tested && !report.tested) return "Not tested.";
+  return report.conclusion;
+}
+
+}  // namespace
+
+std::size_t Fleet::count(NodeState state) const {
+  return static_cast<std::size_t>(std::ranges::count(nodes, state, &Node::state));
+}
+
+Fleet merge(std::vector<NodeReport> reports, const MergeOptions& options) {
+  Fleet out;
+  std::map<std::string, std::vector<const NodeReport*>> by_node;
+  for (const NodeReport& report : reports) by_node[report.name].push_back(&report);
+  for (const std::string& name : options.expected) by_node[name];
+
+  std::vector<const NodeReport*> counted;
+  std::map<std::string, const NodeReport*> latest;
+  for (auto& [name, all] : by_node) {
+    Node& node = out.nodes.emplace_back();
+    node.name = name;
+    if (all.empty()) {
+      node.reason = "It did not report.";
+      continue;
+    }
+    std::ranges::stable_sort(all, std::greater(), &NodeReport::created_unix_seconds);
+    const NodeReport& report = *all.front();
+    std::set<std::string> machines;
+    for (const NodeReport* one : all)
+      if (!one->machine_id.empty() && not_counted(*one, options).empty())
+        machines.insert(one->machine_id);
+    node.model = report.model;
+    node.gpus = report.gpus;
+    node.machine_id = report.machine_id;
+    node.reported_unix_seconds = report.created_unix_seconds;
+    if (machines.size() > 1) {
+      node.reason = fmt::format("{} machines report under this name.", machines.size());
+      continue;
+    }
+    if (std::string why = not_counted(report, options); !why.empty()) {
+      why[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(why[0])));
+      node.reason = why + ".";
+      continue;
+    }
+    node.state = state_of(report);
+    node.action = node.state == NodeState::bad && report.action == Action::none ? Action::check_again
+                                                                               : report.action;
+    node.reason = reason_of(report, node.state);
+    counted.push_back(&report);
+    latest[name] = &report;
+    if (report.claimed != name && !report.claimed.empty())
+      out.notes.push_back(fmt::format("{} calls itself {}.", name, report.claimed));
+  }
+
+  std::map<std::string, Cause> causes;
+  for (const NodeReport* report : counted)
+    for (const NodeCause& found : report->causes) {
+      Cause& cause = causes[found.id];
+      if (cause.nodes.empty() || std::tie(found.severity, found.action) >
+                                     std::tie(cause.severity, cause.action)) {
+        cause.id = found.id;
+        cause.title = found.title;
+        cause.cure = found.cure;
+        cause.severity = found.severity;
+        cause.action = found.action;
+      }
+      if (cause.nodes.empty() || cause.nodes.back() != report->name)
+        cause.nodes.push_back(report->name);
+      cause.gpus += found.gpus;
+    }
+  for (auto& [id, cause] : causes) out.causes.push_back(std::move(cause));
+  std::ranges::stable_sort(out.causes, [](const Cause& a, const Cause& b) {
+    return std::tuple(a.severity, a.action, a.nodes.size()) >
+           std::tuple(b.severity, b.action, b.nodes.size());
+  });
+
+  compare_siblings(counted, out);
+  for (std::string fault : options.faults) {
+    if (out.notes.size() == kMostNotes) {
+      out.notes.push_back("More could not be read.");
+      break;
+    }
+    out.notes.push_back(std::move(fault));
+  }
+  std::ranges::stable_sort(out.nodes, [](const Node& a, const Node& b) {
+    return std::tuple(a.state, a.action) > std::tuple(b.state, b.action);
+  });
+  return out;
+}
+
+}  // namespace gpuready::fleet

@@ -1,0 +1,137 @@
+#include "fleet/node_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "fleet/node_facts.h"
+#include "report/fields.h"
+#include "value/json.h"
+#include "value/read_fields.h"
+
+namespace gpuready::fleet {
+namespace {
+
+// What a fleet is not judged by, which is most of a report's bytes.
+constexpr std::string_view kLeftOut[] = {"samples",    "evidence", "kernel_log", "nodes",
+                                         "vulkan",     "paths",    "toolkits",   "libraries",
+                                         "mismatches", "digests",  "bad_words",  "timings_ms",
+                                         "processes",  "ports",    "explains",   "unseen"};
+constexpr std::size_t kMostText = 300, kMostName = 253, kMostCauses = 64;
+
+std::string short_text(std::string_view text, std::size_t most = kMostText) {
+  std::string out = one_line(text.substr(0, 4 * most));
+  return out.size() <= most ? out : cut(out, most);
+}
+
+// "n07.cluster.example" -> "n07"
+std::string host_of(std::string_view name) {
+  return short_text(name.substr(0, name.find('.')), kMostName);
+}
+
+void read_gpus(const Json& doc, NodeReport& out) {
+  std::optional<GpuState> worst;
+  for (const Json& gpu : member(doc, "gpu_status")) {
+    const auto state = named<GpuState>(get_string(gpu, "status").value_or(""));
+    if (!state || is_ready(*state) || is_set_apart(*state)) continue;
+    if (worst && tone_of(*state) != Tone::bad) continue;
+    if (worst && tone_of(*worst) == Tone::bad) continue;
+    worst = state;
+    out.gpu_reason = fmt::format("GPU {} is {}", get_int(gpu, "index").value_or(-1), to_text(*state));
+    if (const auto reason = get_string(gpu, "reason"); reason && !reason->empty())
+      out.gpu_reason += ": " + short_text(*reason);
+  }
+}
+
+Result<void> read_causes(const Json& doc, const std::string& name, NodeReport& out) {
+  for (const Json& item : member(doc, "findings")) {
+    if (out.causes.size() == kMostCauses) return {};
+    const Finding finding = TRY(value_from_json<Finding>(item, name));
+    if (finding.severity == Severity::info) continue;
+    out.causes.push_back({.id = short_text(finding.id, 80),
+                          .title = short_text(finding.title),
+                          .cure = short_text(finding.cure.value_or("")),
+                          .severity = finding.severity,
+                          .action = finding.action,
+                          .gpus = std::max(finding.gpus.size(), finding.pci.size())});
+    out.action = std::max(out.action, finding.action);
+  }
+  return {};
+}
+
+Result<void> read_verdicts(const Json& doc, const std::string& name, const Machine& machine,
+                           NodeReport& out) {
+  std::map<std::string, NodeCause> failed;
+  for (const Json& item : member(doc, "verdicts")) {
+    const Verdict verdict = TRY(value_from_json<Verdict>(item, name));
+    out.tested |= verdict.status == VerdictStatus::passed || verdict.status == VerdictStatus::failed;
+    if (verdict.status == VerdictStatus::failed) {
+      NodeCause& cause = failed[verdict.test];
+      cause.id = short_text("test-" + verdict.test, 80);
+      if (cause.title.empty())
+        cause.title = short_text(fmt::format("{} test, {}: {}", verdict.test, verdict.subject,
+                                             verdict.reason));
+      cause.gpus += verdict.uuid ? 1 : 0;
+      cause.action = Action::check_again;
+    }
+    const Gpu* gpu = verdict.uuid && !verdict.peer_uuid && verdict.status == VerdictStatus::passed
+                         ? machine.find_gpu_by_uuid(*verdict.uuid)
+                         : nullptr;
+    if (gpu == nullptr) continue;
+    for (const Metric& metric : verdict.metrics)
+      if (metric.unit.ends_with("/s"))
+        out.rates.push_back({.name = short_text(verdict.test + ": " + metric_title(metric.name), 80),
+                             .unit = short_text(metric.unit, 16),
+                             .gpu = gpu->index,
+                             .value = metric.value});
+  }
+  for (auto& [test, cause] : failed) out.causes.push_back(std::move(cause));
+  return {};
+}
+
+}  // namespace
+
+Result<NodeReport> parse_node_report(std::string_view text, const std::string& source,
+                                     const std::string& label) {
+  const Json doc = TRY(parse_json(text, source, kMostReportBytes, kLeftOut));
+  if (!value::is_document(doc, kForm<Report>))
+    return fail(ErrorKind::bad_input,
+                fmt::format("{}: {} is not a report: take the JSON of check, test, doctor or detect",
+                            source,
+                            short_text(get_string(doc, "schema").value_or("a text without schema"), 80)));
+  const Envelope envelope = TRY(value::read_document<Envelope>(doc, source));
+  const Machine machine = TRY(value_from_json<Machine>(member(doc, "machine"), source));
+  if (machine.source != "live" || !machine.fakes.empty() || !machine.named_libraries.empty() ||
+      doc.contains("injected_faults"))
+    return fail(ErrorKind::bad_input,
+                source + " does not describe a real machine: it is of a recording, of faked GPUs, of "
+                         "a named library or of an injected fault");
+  NodeReport out;
+  out.source = source;
+  out.claimed = host_of(machine.system.host_name);
+  out.machine_id = envelope.machine_id.value_or("");
+  out.tool_version = short_text(get_string(member(doc, "tool"), "version").value_or(""), 40);
+  out.command = short_text(envelope.command, 40);
+  out.conclusion = short_text(envelope.conclusion.value_or(""));
+  out.exit = envelope.exit;
+  out.product = short_text(machine.system.product_name.value_or(""), 80);
+  out.name = label.empty() ? out.claimed : host_of(label);
+  if (out.name.empty())
+    return fail(ErrorKind::bad_input, source + " does not say which node it is of");
+  const auto created = parse_utc(envelope.created_utc);
+  if (!created) return fail(ErrorKind::bad_input, source + ": created_utc is not a time");
+  out.created_unix_seconds = *created;
+  for (const Gpu& gpu : machine.gpus)
+    if (gpu.uuid) out.gpu_ids.push_back(short_text(*gpu.uuid, 80));
+  std::ranges::sort(out.gpu_ids);
+  read_gpus(doc, out);
+  TRY(read_causes(doc, source, out));
+  TRY(read_verdicts(doc, source, machine, out));
+  read_facts(machine, out);
+  return out;
+}
+
+}  // namespace gpuready::fleet

@@ -1,0 +1,78 @@
+#include "fleet/read_reports.h"
+
+#include <fmt/format.h>
+
+#include "base/characters.h"
+#include "base/text.h"
+#include "host/mapped_file.h"
+
+namespace gpuready::fleet {
+namespace {
+
+constexpr std::size_t kPiece = 1u << 20;
+constexpr int kDeepest = 4;  // folders below the one that was named
+
+// A label that is a node's name. Slurm's are numbers of tasks, and kubectl's name pods.
+std::string node_of(const std::string& label) {
+  const bool number = label.find_first_not_of("0123456789") == label.npos;
+  return number || label.starts_with("pod/") ? "" : label;
+}
+
+Result<void> read_folder(Host& host, const std::string& folder, int depth, ReportReader& reader) {
+  for (const std::string& name : TRY(host.list_directory(folder))) {
+    const std::string path = folder + (folder.ends_with('/') ? "" : "/") + name;
+    const auto status = host.status(path);
+    if (!status) continue;  // it disappeared meanwhile
+    Result<void> done;
+    if (status->kind == FileKind::directory && depth < kDeepest)
+      done = read_folder(host, path, depth + 1, reader);
+    else if (status->kind == FileKind::regular && name.ends_with(".json"))
+      done = read_reports(host, path, reader);
+    if (!done) reader.note(done.error().message);
+  }
+  return {};
+}
+
+}  // namespace
+
+void ReportReader::take(StreamPart part, const std::string& source) {
+  const std::string name = part.label.empty() ? source : source + ", " + printable(part.label);
+  if (!part.fault.empty()) return note(fmt::format("{}: a report is broken: {}.", name, part.fault));
+  auto report = parse_node_report(part.text, name, node_of(part.label));
+  if (report)
+    reports.push_back(*std::move(report));
+  else
+    note(report.error().message + ".");
+}
+
+Result<void> read_stream(const std::function<Result<std::string_view>()>& next,
+                         const std::string& source, ReportReader& reader) {
+  DocumentStream stream({.document_bytes = kMostReportBytes},
+                        [&](StreamPart part) { reader.take(std::move(part), source); });
+  const std::size_t before = reader.reports.size() + reader.faults.size();
+  while (true) {
+    const std::string_view piece = TRY(next());
+    if (piece.empty()) break;
+    stream.feed(piece);
+  }
+  if (!stream.finish()) reader.note(source + " has more than 100,000 reports; the rest was left out.");
+  if (reader.reports.size() + reader.faults.size() == before)
+    reader.note(source + " has no report.");
+  return {};
+}
+
+Result<void> read_reports(Host& host, const std::string& path, ReportReader& reader) {
+  const auto status = TRY(host.status(path));
+  if (status.kind == FileKind::directory) return read_folder(host, path, 0, reader);
+  const auto file = TRY(MappedFile::open(path));
+  std::string_view rest(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+  return read_stream(
+      [&]() -> Result<std::string_view> {
+        const std::string_view piece = rest.substr(0, kPiece);
+        rest.remove_prefix(piece.size());
+        return piece;
+      },
+      path, reader);
+}
+
+}  // namespace gpuready::fleet

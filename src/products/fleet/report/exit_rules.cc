@@ -1,0 +1,22 @@
+#include "fleet/report/exit_rules.h"
+
+#include "report/exit_rule_table.h"
+
+namespace gpuready {
+namespace {
+
+using namespace exit_rules;
+using fleet::NodeState;
+
+constexpr ExitRule<fleet::Fleet> kFleet[] = {
+    {[](const fleet::Fleet& f) { return f.count(NodeState::bad) > 0; }, Exit::unhealthy},
+    {[](const fleet::Fleet& f) { return f.count(NodeState::absent) > 0; }, Exit::required_absent},
+    {[](const fleet::Fleet& f) { return f.nodes.empty() || f.count(NodeState::unknown) > 0; },
+     Exit::unknown},
+};
+
+}  // namespace
+
+Exit exit_of(const fleet::Fleet& fleet) { return first_that_holds(kFleet, fleet); }
+
+}  // namespace gpuready
