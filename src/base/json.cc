@@ -38,7 +38,7 @@ class Builder {
     return true;
   }
   bool end_object() {
-    if (skipped_ > 0) return close_skipped();
+    if (skipped_ > 0) return close_skipped(Json::object());
     Frame& done = frame();
     if (const std::string* twice = duplicate(done.keys)) {
       error_ = "the key \"" + *twice + "\" stands twice in one object";
@@ -52,7 +52,7 @@ class Builder {
     return close(Json(std::move(members)));
   }
   bool end_array() {
-    if (skipped_ > 0) return close_skipped();
+    if (skipped_ > 0) return close_skipped(Json::array());
     Json::array_t elements(std::make_move_iterator(frame().values.begin()),
                            std::make_move_iterator(frame().values.end()));
     return close(Json(std::move(elements)));
@@ -111,16 +111,16 @@ class Builder {
       return false;
     }
     if (skipped_ > 0 || leave_out_) {
-      if (++skipped_ == 1) frame().keys.pop_back();
+      ++skipped_;
       return true;
     }
     if (frames_.size() == depth_) frames_.emplace_back();
     ++depth_;
     return true;
   }
-  bool close_skipped() {
-    if (--skipped_ == 0) leave_out_ = false;
-    return true;
+  bool close_skipped(Json&& empty) {
+    if (--skipped_ > 0) return true;
+    return add(std::move(empty));
   }
   bool close(Json&& value) {
     frame().keys.clear();

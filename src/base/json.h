@@ -19,7 +19,7 @@ using Json = nlohmann::ordered_json;
 
 // Parses one document. `name` is how errors call the input. Depth is limited to 64, size to
 // `limit_bytes`; anything after the document, or invalid UTF-8, is an error that names the byte.
-// Objects and arrays under the keys `left_out`, at any depth, are read and not kept.
+// Objects and arrays under the keys `left_out`, at any depth, are kept empty.
 Result<Json> parse_json(std::string_view text, std::string_view name,
                         std::size_t limit_bytes = 256u << 20,
                         std::span<const std::string_view> left_out = {});

@@ -16,10 +16,10 @@ namespace gpuready::fleet {
 namespace {
 
 // What a fleet is not judged by, which is most of a report's bytes.
-constexpr std::string_view kLeftOut[] = {"samples",    "evidence", "kernel_log", "nodes",
+constexpr std::string_view kLeftOut[] = {"samples",    "evidence", "lines",      "xids", "nodes",
                                          "vulkan",     "paths",    "toolkits",   "libraries",
                                          "mismatches", "digests",  "bad_words",  "timings_ms",
-                                         "processes",  "ports",    "explains",   "unseen"};
+                                         "processes",  "ports",      "pci",   "explains",   "unseen"};
 constexpr std::size_t kMostText = 300, kMostName = 253, kMostCauses = 64;
 
 std::string short_text(std::string_view text, std::size_t most = kMostText) {
@@ -56,7 +56,7 @@ Result<void> read_causes(const Json& doc, const std::string& name, NodeReport& o
                           .cure = short_text(finding.cure.value_or("")),
                           .severity = finding.severity,
                           .action = finding.action,
-                          .gpus = std::max(finding.gpus.size(), finding.pci.size())});
+                          .gpus = finding.gpus.size()});
     out.action = std::max(out.action, finding.action);
   }
   return {};

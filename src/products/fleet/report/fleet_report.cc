@@ -83,8 +83,7 @@ std::vector<NodeGroup> groups_of(const Fleet& fleet) {
 }
 
 std::string difference_text(const fleet::Difference& d) {
-  return fmt::format("{}: {} {} on {}; {} of {} siblings have {}", fold_hostlist(d.nodes), d.fact,
-                     d.value, d.nodes.size() == 1 ? "it" : counted(d.nodes.size(), "node"),
+  return fmt::format("{}: {}: {}; {} of {} siblings: {}", fold_hostlist(d.nodes), d.fact, d.value,
                      d.usual_nodes, d.compared_nodes, d.usual);
 }
 
@@ -101,6 +100,7 @@ std::string render_terminal(const Fleet& fleet, const TerminalStyle& style) {
     if (group.state == NodeState::ready) continue;
     if (style.quiet && tone_of(group.state) == Tone::neutral) continue;
     std::string line = group.nodes + ": " + (group.reason.empty() ? words_of(group.state) : group.reason);
+    if (!line.ends_with('.')) line += '.';
     if (group.action != Action::none) line += fmt::format(" Action: {}.", action_text(group.action));
     text.paragraph(0, {text.mark(tone_of(group.state)) + " ", ink_of(tone_of(group.state))}, line);
   }
