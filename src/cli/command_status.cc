@@ -3,7 +3,6 @@
 
 #include <ctime>
 #include <memory>
-#include <thread>
 
 #include "cli/commands.h"
 #include "cli/deliver_report.h"
@@ -11,6 +10,7 @@
 #include "cli/run_tests.h"
 #include "cli/terminal.h"
 #include "host/atomic_file.h"
+#include "host/lock_wait.h"
 #include "report/exit_rules.h"
 #include "report/fields.h"
 #include "report/kept_results.h"
@@ -21,7 +21,7 @@ namespace {
 // A daily test that starts up to an hour late.
 constexpr double kDefaultValidS = 25 * 3600, kLongestValidS = 366 * 24 * 3600;
 constexpr std::uint32_t kMode = 0644;
-constexpr std::chrono::milliseconds kPatience{5'000}, kPause{20};
+constexpr std::chrono::milliseconds kPatience{5'000};
 
 struct StatusCommand {
   Globals globals;
@@ -53,16 +53,6 @@ Result<int> run_status(const StatusCommand& options) {
   return deliver_report(envelope, report, start, options.globals);
 }
 
-Result<std::unique_ptr<Storage::Lock>> wait_for_lock(const std::string& path) {
-  const auto deadline = deadline_in(kPatience);
-  while (true) {
-    auto lock = live_storage().lock(path);
-    if (lock || lock.error().kind != ErrorKind::busy || Clock::now() > deadline || interrupted())
-      return lock;
-    std::this_thread::sleep_for(kPause);
-  }
-}
-
 }  // namespace
 
 Option state_option(std::optional<std::string>& file) {
@@ -79,7 +69,9 @@ Result<void> keep_results(const std::optional<std::string>& file, const Report& 
                           const RunExtent& extent) {
   const std::string path = file.value_or(kKeptResultsFile);
   if (!file && ::access(std::string(path, 0, path.rfind('/')).c_str(), W_OK | X_OK) != 0) return {};
-  const auto lock = TRY(wait_for_lock(path + ".lock"));
+  const auto deadline = deadline_in(kPatience);
+  const auto lock = TRY(lock_when_free([&] { return live_storage().lock(path + ".lock"); },
+                                       [&] { return Clock::now() < deadline && !interrupted(); }));
   const auto host = make_live_host();
   auto before = read_kept_results(*host, path);
   if (!before && before.error().kind == ErrorKind::bad_input && !file) {

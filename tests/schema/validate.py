@@ -26,7 +26,7 @@ WRITTEN = ("report", "selftest", "ternary-verify", "ternary-bench", "ternary-ins
            "ternary-convert", "bench-run", "bench-compare", "bench-promote", "bench-history", "vm-drivers",
            "vm-compat", "vm-devices", "vm-operation", "vm-status", "vm-args", "vm-initrd", "vm-doctor",
            "vm-fetch", "vm-upgrade", "pack-inspect", "pack-explain", "pack-key", "pack-build", "pack-publish",
-           "pack-select", "pack-install", "pack-list", "pack-env", "policy-check", "status")
+           "pack-select", "pack-install", "pack-list", "pack-env", "policy-check", "status", "fleet")
 # What each of them says of itself.
 ENVELOPE = ("schema", "schema_version", "tool", "command", "created_utc", "machine_id", "boot_id",
             "conclusion", "exit_code", "exit_meaning", "notes", "duration_ms")
@@ -90,7 +90,7 @@ class Schemas(unittest.TestCase):
                                         "vm-fetch", "vm-upgrade", "pack-inspect", "pack-explain",
                                         "pack-manifest", "pack-load-report", "pack-key", "pack-build", "pack-publish",
                                         "pack-select", "pack-install", "pack-list", "pack-env", "policy-check", "results",
-                                        "status"})
+                                        "status", "fleet"})
         for name, schema in SCHEMAS.items():
             Draft202012Validator.check_schema(schema)
             for where, part in objects(schema):
@@ -153,7 +153,7 @@ class Documents(unittest.TestCase):
                      "bench-run", "vm-drivers", "vm-compat", "vm-devices", "vm-operation",
                      "vm-status", "vm-args", "vm-initrd", "vm-doctor", "vm-fetch", "vm-upgrade",
                      "pack-inspect", "pack-explain", "pack-manifest", "pack-load-report", "pack-key", "pack-build", "pack-publish", "pack-select",
-                     "pack-install", "pack-list", "pack-env", "policy-check", "results", "status"):
+                     "pack-install", "pack-list", "pack-env", "policy-check", "results", "status", "fleet"):
             paths = sorted(DOCUMENTS.glob(f"{kind}.*.json"))
             self.assertTrue(paths, f"no {kind} in {DOCUMENTS}")
             for path in paths:

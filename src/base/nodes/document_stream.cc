@@ -42,8 +42,8 @@ class DocumentStream::Splitter {
     std::size_t from = 0;  // of what belongs to the document
     for (std::size_t at = 0; at < line.size(); ++at) {
       if (in_string_) {
-        at = line.find_first_of("\"\\", at);
-        if (at == line.npos) break;
+        while (at < line.size() && line[at] != '"' && line[at] != '\\') ++at;
+        if (at == line.size()) break;
         if (line[at] == '\\')
           ++at;
         else

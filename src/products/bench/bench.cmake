@@ -1,6 +1,5 @@
 # Its ternary stacks run the kernels of ternary.
-gpuready_area(bench FOLDERS products/bench WITHOUT "report|cli" LINK gpuready_machine gpuready_kernels gpuready_ternary_device
-  $<BUILD_INTERFACE:gpuready_sqlite3>)
+gpuready_area(bench FOLDERS products/bench WITHOUT "report|cli" LINK gpuready_machine gpuready_kernels gpuready_ternary_device)
 include(${CMAKE_CURRENT_LIST_DIR}/run/adapters.cmake)
 gpuready_product(bench gpuready_bench)
 # Checks of other stacks' work.

@@ -56,6 +56,22 @@ FIELDS_OF(Slow) {
         {.unit = "the key unit"});
   FIELD(compared, "How many values the limit was learned from.");
 }
+FIELDS_OF(Change) {
+  visit.about("fleet_change", "What a node reports otherwise than before.");
+  FIELD(node, "The node.", kAlways);
+  FIELD(gpu, "The GPU's index; -1: the node.");
+  FIELD(what, "What changed, such as VBIOS.", kAlways);
+  FIELD(before, "As in the report before.", kAlways);
+  FIELD(after, "As it is now.", kAlways);
+}
+FIELDS_OF(Repair) {
+  visit.about("fleet_repair", "A node that was bad and no longer looks so.");
+  FIELD(node, "The node.", kAlways);
+  FIELD(bad_since_unix_seconds, "When it was first bad.");
+  FIELD(reason, "Why it was.", kAlways);
+  FIELD(proven, "A check or test has passed since. Until then the node is unknown.");
+  FIELD(tested_unix_seconds, "When that was.");
+}
 FIELDS_OF(Fleet) {
   visit.about("fleet", "Many nodes' reports as one answer.");
   DERIVED(ready, it.count(NodeState::ready), "How many nodes are ready.");
@@ -68,6 +84,8 @@ FIELDS_OF(Fleet) {
   FIELD(causes, "The most severe first.", kAlways);
   FIELD(differences, "By siblings and fact.", kAlways);
   FIELD(slow, "By siblings and measurement.", kAlways);
+  FIELD(changes, "What nodes report otherwise than before; needs a history.", kAlways);
+  FIELD(repairs, "Nodes that were bad and no longer look so; needs a history.", kAlways);
   FIELD(notes, "What could not be read or counted, and why.");
 }
 

@@ -10,6 +10,9 @@
 #include "base/named.h"
 #include "fleet/node_report.h"
 
+namespace gpuready {
+class Database;
+}
 namespace gpuready::fleet {
 
 // In the order of urgency.
@@ -59,11 +62,28 @@ struct Slow {
   std::size_t compared = 0;  // GPUs, or nodes
 };
 
+// What a node reports otherwise than before.
+struct Change {
+  std::string node;
+  int gpu = -1;
+  std::string what, before, after;
+};
+// A node that was bad and no longer looks so.
+struct Repair {
+  std::string node;
+  std::int64_t bad_since_unix_seconds = 0;
+  std::string reason;   // why it was bad
+  bool proven = false;  // a check or test has passed since
+  std::optional<std::int64_t> tested_unix_seconds;
+};
+
 struct Fleet {
   std::vector<Node> nodes;  // the most urgent first
   std::vector<Cause> causes;
   std::vector<Difference> differences;
   std::vector<Slow> slow;
+  std::vector<Change> changes;  // of the history, as are repairs
+  std::vector<Repair> repairs;
   std::vector<std::string> notes;
 
   std::size_t count(NodeState state) const;
@@ -75,7 +95,9 @@ struct MergeOptions {
   std::int64_t valid_seconds = 25 * 3600;  // how long a report counts
   std::vector<std::string> faults = {};    // of what could not be read, for the notes
 };
-Fleet merge(std::vector<NodeReport> reports, const MergeOptions& options);
+// `history`: is asked and taken further; null: none is kept.
+Result<Fleet> merge(const std::vector<NodeReport>& reports, const MergeOptions& options,
+                    const Database* history = nullptr);
 
 // Differences and slow ones among siblings. A report that does not count shows nothing.
 void compare_siblings(const std::vector<const NodeReport*>& reports, Fleet& out);

@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "fleet/fleet.h"
+#include "fleet/history.h"
 
 namespace gpuready::fleet {
 namespace {
@@ -73,14 +74,16 @@ std::size_t Fleet::count(NodeState state) const {
   return static_cast<std::size_t>(std::ranges::count(nodes, state, &Node::state));
 }
 
-Fleet merge(std::vector<NodeReport> reports, const MergeOptions& options) {
+Result<Fleet> merge(const std::vector<NodeReport>& reports, const MergeOptions& options,
+                    const Database* history) {
   Fleet out;
   std::map<std::string, std::vector<const NodeReport*>> by_node;
   for (const NodeReport& report : reports) by_node[report.name].push_back(&report);
   for (const std::string& name : options.expected) by_node[name];
+  if (history != nullptr)
+    for (const std::string& name : TRY(known_nodes(*history))) by_node[name];
 
   std::vector<const NodeReport*> counted;
-  std::map<std::string, const NodeReport*> latest;
   for (auto& [name, all] : by_node) {
     Node& node = out.nodes.emplace_back();
     node.name = name;
@@ -112,7 +115,6 @@ Fleet merge(std::vector<NodeReport> reports, const MergeOptions& options) {
                                                                                : report.action;
     node.reason = reason_of(report, node.state);
     counted.push_back(&report);
-    latest[name] = &report;
     if (report.claimed != name && !report.claimed.empty())
       out.notes.push_back(fmt::format("{} calls itself {}.", name, report.claimed));
   }
@@ -140,6 +142,7 @@ Fleet merge(std::vector<NodeReport> reports, const MergeOptions& options) {
   });
 
   compare_siblings(counted, out);
+  if (history != nullptr) TRY(compare_with_history(*history, counted, out));
   for (std::string fault : options.faults) {
     if (out.notes.size() == kMostNotes) {
       out.notes.push_back("More could not be read.");

@@ -3,6 +3,7 @@
 #include "bench/compare/fields_promote.h"
 #include "bench/history/fields_history.h"
 #include "bench/record/fields_run.h"
+#include "fleet/fields_fleet.h"
 #include "pack/report/fields.h"
 #include "report/fields.h"
 #include "ternary/report/fields.h"
@@ -26,7 +27,7 @@ using AllForms =
           PublishReport, ternary::VerifyReport, TernaryTimes, ConvertOutcome, InspectReport,
           VmDevices, ArgsReport, InitrdOutcome, VmDoctorReport, DriversReport, CompatReport,
           FetchReport, VmOperation, VmStatus, UpgradeReport, PolicyReport, KeptResults,
-          StatusReport>;
+          StatusReport, fleet::Fleet>;
 
 TEST(Schemas, AreCurrent) {
   AllForms::each([]<class T>() {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
-#include <thread>
 
 #include "base/characters.h"
 #include "base/clock.h"
@@ -28,6 +27,7 @@
 #include "cli/options.h"
 #include "cli/terminal.h"
 #include "host/clock_lock.h"
+#include "host/lock_wait.h"
 #include "host/xid_listener.h"
 #include "jobs/helper.h"
 #include "machine/gpu_choice.h"
@@ -194,13 +194,12 @@ class Turn {
   Turn(Host& host, ProgressLine& progress)
       : path_(fmt::format("{}/gpuready-bench-{}.lock", host.environment("TMPDIR").value_or("/tmp"),
                           getuid())) {
-    for (;;) {
-      auto lock = live_storage().lock(path_);
-      if (lock) lock_ = std::move(*lock);
-      if (lock || lock.error().kind != ErrorKind::busy || interrupted()) return;
-      progress.show("waiting for another bench run on this machine");
-      std::this_thread::sleep_for(std::chrono::milliseconds(200));
-    }
+    auto lock = lock_when_free([&] { return live_storage().lock(path_); },
+                               [&] {
+                                 progress.show("waiting for another bench run on this machine");
+                                 return !interrupted();
+                               });
+    if (lock) lock_ = std::move(*lock);
   }
   ~Turn() {
     if (lock_) (void)live_storage().unlink(path_);  // while it is held: lock() bears that

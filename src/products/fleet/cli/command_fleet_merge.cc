@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -5,41 +7,79 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "base/nodes/hostlist.h"
+#include "base/paths.h"
+#include "base/text.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
 #include "fleet/cli/fleet_commands.h"
 #include "fleet/fields_fleet.h"
+#include "fleet/history.h"
 #include "fleet/read_reports.h"
 #include "fleet/report/exit_rules.h"
 #include "fleet/report/fleet_report.h"
+#include "host/atomic_file.h"
+#include "host/lock_wait.h"
 
 namespace gpuready::cli {
 namespace {
 
 constexpr double kDefaultValidS = 25 * 3600, kLongestValidS = 366 * 24 * 3600;
-constexpr std::size_t kPiece = 1u << 20;
+constexpr std::size_t kPiece = 1u << 20, kMostHistoryBytes = 1u << 30;
 
 struct FleetMergeOptions {
   Globals globals;
   std::vector<std::string> paths;
-  std::optional<std::string> nodes;
+  std::optional<std::string> nodes, history;
+  std::vector<std::string> forget;
   double valid_s = kDefaultValidS;
 };
 
-Result<void> read_standard_input(fleet::ReportReader& reader) {
+// Standard input, or a pipe.
+Result<void> read_descriptor(int descriptor, const std::string& source,
+                             fleet::ReportReader& reader) {
   std::string buffer(kPiece, '\0');
   return fleet::read_stream(
       [&]() -> Result<std::string_view> {
         while (true) {
-          const ssize_t got = ::read(STDIN_FILENO, buffer.data(), buffer.size());
+          const ssize_t got = ::read(descriptor, buffer.data(), buffer.size());
           if (got >= 0) return std::string_view(buffer).substr(0, static_cast<std::size_t>(got));
-          if (errno != EINTR || interrupted())
-            return fail(interrupted() ? ErrorKind::cancelled : ErrorKind::io,
-                        "cannot read the reports from standard input");
+          if (errno != EINTR || interrupted()) return fail_errno(source, errno);
         }
       },
-      "standard input", reader);
+      source, reader);
+}
+
+Result<void> read_path(Host& host, const std::string& path, fleet::ReportReader& reader) {
+  if (path == "-") return read_descriptor(STDIN_FILENO, "standard input", reader);
+  const auto status = TRY(host.status(path));
+  if (status.kind == FileKind::regular || status.kind == FileKind::directory)
+    return fleet::read_reports(host, path, reader);
+  const Descriptor opened(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!opened) return fail_errno(path, errno);
+  return read_descriptor(opened.get(), path, reader);
+}
+
+// With the history, which is read and written while it is locked.
+Result<fleet::Fleet> merged(Host& host, const FleetMergeOptions& options,
+                            const std::vector<fleet::NodeReport>& reports,
+                            const fleet::MergeOptions& merging) {
+  if (!options.history) return fleet::merge(reports, merging);
+  const std::string& path = *options.history;
+  TRY(host.check_own(folder_of(path) + "/"));
+  const auto lock = TRY(lock_when_free([&] { return live_storage().lock(path + ".lock"); },
+                                       [] { return !interrupted(); }));
+  std::string bytes;
+  if (host.exists(path)) bytes = TRY(host.read_own_file(path, kMostHistoryBytes));
+  const auto history = TRY(Database::open(bytes, path, fleet::kHistoryForm));
+  for (const std::string& node : options.forget)
+    if (!TRY(fleet::forget(history, node)))
+      return fail(ErrorKind::bad_input, fmt::format("--forget {}: {} does not know this node",
+                                                    printable(node), path));
+  auto fleet = TRY(fleet::merge(reports, merging, &history));
+  TRY(write_file_atomically(path, TRY(history.bytes())));
+  return fleet;
 }
 
 Result<int> run_fleet_merge(FleetMergeOptions& options) {
@@ -52,10 +92,10 @@ Result<int> run_fleet_merge(FleetMergeOptions& options) {
   fleet::ReportReader reader;
   if (options.paths.empty()) options.paths = {"-"};
   for (const std::string& path : options.paths)
-    TRY(path == "-" ? read_standard_input(reader) : fleet::read_reports(*host, path, reader));
+    TRY(read_path(*host, path, reader));
   merging.now_unix_seconds = std::time(nullptr);
   merging.faults = std::move(reader.faults);
-  const fleet::Fleet fleet = fleet::merge(std::move(reader.reports), merging);
+  const fleet::Fleet fleet = TRY(merged(*host, options, reader.reports, merging));
   Envelope envelope = begin_envelope("fleet merge");
   envelope.exit = exit_of(fleet);
   envelope.conclusion = conclusion_of(fleet);
@@ -90,6 +130,18 @@ void declare_fleet_merge(CommandSpec& command) {
                 .help = "How long a report counts; 25h if not given",
                 .range = Range{1, kLongestValidS},
                 .seconds = true},
+               {.name = "--history",
+                .value = &options->history,
+                .help = "Keep what nodes reported in this file (SQLite): nodes that reported "
+                        "before must report again, and changes and repairs are shown",
+                .type = "FILE",
+                .files = Files::written},
+               {.name = "--forget",
+                .value = &options->forget,
+                .help = "Nodes that left the fleet, for the history",
+                .type = "NODE",
+                .needs = "--history",
+                .commas = true},
                html_option(options->globals.html),
                markdown_option(options->globals.markdown)});
   command.footer =

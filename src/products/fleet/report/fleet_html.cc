@@ -60,6 +60,14 @@ std::string difference_rows(const Fleet& fleet) {
   return rows;
 }
 
+// Items as a list, each by its text.
+std::string list(std::string_view title, const auto& items, auto text) {
+  if (items.empty()) return {};
+  std::string out = fmt::format("<section><h2>{}</h2>\n<div class=\"card\"><ul>", title);
+  for (const auto& item : items) out += "<li>" + escape_html(text(item)) + "</li>\n";
+  return out + "</ul></div></section>\n";
+}
+
 }  // namespace
 
 std::string render_html(const Fleet& fleet, const Envelope& envelope) {
@@ -77,11 +85,9 @@ std::string render_html(const Fleet& fleet, const Envelope& envelope) {
                {"GPU or node", "what", "value", "median", "limit", "compared"}, slow_rows(fleet));
   out += table("Different from their siblings", {"what", "value", "nodes", "usual", "have it"},
                difference_rows(fleet));
-  if (!fleet.notes.empty()) {
-    out += "<section><h2>Notes</h2>\n<div class=\"card\"><ul>";
-    for (const auto& note : fleet.notes) out += "<li>" + escape_html(note) + "</li>\n";
-    out += "</ul></div></section>\n";
-  }
+  out += list("Repairs", fleet.repairs, repair_text);
+  out += list("Changes since the reports before", fleet.changes, change_text);
+  out += list("Notes", fleet.notes, [](const std::string& note) { return note; });
   return out + "</main>\n</body>\n</html>\n";
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <tuple>
 
+#include "base/clock.h"
 #include "base/nodes/hostlist.h"
 #include "base/text.h"
 #include "report/markdown_text.h"
@@ -24,6 +25,10 @@ constexpr std::pair<NodeState, std::string_view> kStates[] = {
     {NodeState::absent, "incomplete"}, {NodeState::unknown, "unknown"},
     {NodeState::not_tested, "not tested"}, {NodeState::no_gpu, "without a GPU"},
 };
+
+std::string place_of(const std::string& node, int gpu) {
+  return gpu < 0 ? node : fmt::format("{} GPU {}", node, gpu);
+}
 
 std::string cause_text(const fleet::Cause& cause) {
   return fmt::format("{} ({}): {}", counted(cause.nodes.size(), "node"), fold_hostlist(cause.nodes),
@@ -88,10 +93,21 @@ std::string difference_text(const fleet::Difference& d) {
 }
 
 std::string slow_text(const fleet::Slow& s) {
-  return fmt::format("{}{}: {} {}, {:.1f}% below the median of {} ({}); the limit is {}", s.node,
-                     s.gpu < 0 ? "" : fmt::format(" GPU {}", s.gpu), s.what,
-                     quantity_text(s.value, s.unit), 100 * (1 - s.value / s.median), s.compared,
-                     quantity_text(s.median, s.unit), quantity_text(s.limit, s.unit));
+  return fmt::format("{}: {} {}, {:.1f}% below the usual {} ({} of {}); the limit is {}",
+                     place_of(s.node, s.gpu), s.what, quantity_text(s.value, s.unit),
+                     100 * (1 - s.value / s.median), quantity_text(s.median, s.unit), s.compared,
+                     s.siblings, quantity_text(s.limit, s.unit));
+}
+
+std::string change_text(const fleet::Change& c) {
+  return fmt::format("{}: {}: {}, before: {}", place_of(c.node, c.gpu), c.what, c.after, c.before);
+}
+
+std::string repair_text(const fleet::Repair& r) {
+  return fmt::format("{}: bad since {} ({}); {}", r.node, format_utc(r.bad_since_unix_seconds),
+                     r.reason,
+                     r.proven ? "ready by a test of " + format_utc(*r.tested_unix_seconds)
+                              : "no test has passed since");
 }
 
 std::string render_terminal(const Fleet& fleet, const TerminalStyle& style) {
@@ -120,6 +136,15 @@ std::string render_terminal(const Fleet& fleet, const TerminalStyle& style) {
     for (const auto& difference : fleet.differences)
       text.paragraph(2, {text.mark(Tone::warn) + " "}, difference_text(difference));
   }
+  if (!fleet.changes.empty() || !fleet.repairs.empty()) {
+    text.blank();
+    text.heading("Since the reports before");
+    for (const auto& repair : fleet.repairs)
+      text.paragraph(2, {text.mark(repair.proven ? Tone::good : Tone::warn) + " "},
+                     repair_text(repair));
+    for (const auto& change : fleet.changes)
+      text.paragraph(2, {text.mark(Tone::neutral) + " "}, change_text(change));
+  }
   text.blank();
   for (const auto& note : fleet.notes) text.paragraph(0, {text.mark(Tone::warn) + " "}, note);
   text.blank();
@@ -146,6 +171,8 @@ std::string render_markdown(const Fleet& fleet, const Envelope& envelope) {
        [](const auto& s) { return markdown_text(slow_text(s)); });
   list("Different from their siblings", fleet.differences,
        [](const auto& d) { return markdown_text(difference_text(d)); });
+  list("Repairs", fleet.repairs, [](const auto& r) { return markdown_text(repair_text(r)); });
+  list("Changes", fleet.changes, [](const auto& c) { return markdown_text(change_text(c)); });
   list("Notes", fleet.notes, [](const auto& n) { return markdown_text(n); });
   return text;
 }

@@ -27,5 +27,7 @@ struct NodeGroup {
 std::vector<NodeGroup> groups_of(const fleet::Fleet& fleet);
 std::string difference_text(const fleet::Difference& difference);
 std::string slow_text(const fleet::Slow& slow);
+std::string change_text(const fleet::Change& change);
+std::string repair_text(const fleet::Repair& repair);
 
 }  // namespace gpuready

@@ -5,12 +5,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <set>
-#include <thread>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "host/folders.h"
+#include "host/lock_wait.h"
 #include "host/mapped_file.h"
 #include "pack/store/store_fields.h"
 #include "value/read_fields.h"
@@ -23,7 +24,6 @@ constexpr std::string_view kOwn = ".gpuready";
 constexpr const char* kInfoName = "gpu-package-info.json";
 constexpr std::string_view kOwnNames[] = {"objects",    "partial", "generations", "current",
                                           "state.json", "lock",    ".next",       kInfoName};
-constexpr std::chrono::milliseconds kLockPause{100};
 
 Result<void> unless_code(Result<void> result, int code) {
   if (!result && result.error().code == code) return {};
@@ -117,18 +117,14 @@ Result<std::unique_ptr<Storage::Lock>> Store::open(const LockWait& wait) {
     TRY(check_owner());
     return storage_.lock(root_ + "/lock");  // before all else: it says whose folder this is
   };
-  const auto is_busy = [](const auto& result) {
-    return !result && result.error().kind == ErrorKind::busy;
-  };
-  auto lock = take();
-  if (is_busy(lock) && wait.limit.count() > 0 && wait.begins) wait.begins();
-  while (is_busy(lock) && Clock::now() < until) {
-    if (wait.cancel != nullptr && *wait.cancel)
-      return fail(ErrorKind::cancelled, root_ + ": interrupted");
-    std::this_thread::sleep_for(kLockPause);
-    lock = take();
-  }
-  if (is_busy(lock))
+  bool waited = false, cancelled = false;
+  auto lock = lock_when_free(take, [&] {
+    if (!std::exchange(waited, true) && wait.limit.count() > 0 && wait.begins) wait.begins();
+    cancelled = wait.cancel != nullptr && *wait.cancel;
+    return !cancelled && Clock::now() < until;
+  });
+  if (cancelled) return fail(ErrorKind::cancelled, root_ + ": interrupted");
+  if (!lock && lock.error().kind == ErrorKind::busy)
     return fail(ErrorKind::busy,
                 root_ + ": another gpuready changes this package now; try again when it is done");
   if (lock)

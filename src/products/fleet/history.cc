@@ -1,0 +1,202 @@
+#include "fleet/history.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "base/clock.h"
+#include "base/text.h"
+
+namespace gpuready::fleet {
+
+const Database::Form kHistoryForm = {
+    .tables = R"(
+CREATE TABLE nodes (node TEXT PRIMARY KEY, reported INTEGER, state TEXT, reason TEXT, gpus TEXT,
+                    bad_since INTEGER, bad_reason TEXT);
+CREATE TABLE facts (node TEXT, fact TEXT, gpu INTEGER, value TEXT, since INTEGER,
+                    PRIMARY KEY (node, fact, gpu)) WITHOUT ROWID;
+CREATE TABLE rates (node TEXT, rate TEXT, gpu INTEGER, count INTEGER, mean REAL, spread REAL,
+                    PRIMARY KEY (node, rate, gpu)) WITHOUT ROWID;
+)",
+    .version = 1,
+    .cure = "Move it away: a new history begins",
+};
+
+namespace {
+
+// A rate is compared once it was measured this often. Its mean and mean deviation are those of
+// about the last kWeighed values.
+constexpr std::int64_t kFewest = 5, kWeighed = 16;
+constexpr double kDeviations = 6, kLeastShare = 0.03;
+constexpr double kOfNormal = 1.2533;  // of a normal distribution: deviation / mean deviation
+
+struct Known {
+  std::int64_t reported = 0, bad_since = 0;
+  std::string state, gpus, bad_reason;
+};
+
+Result<std::optional<Known>> known_of(const Database& history, const std::string& node) {
+  auto query = history.prepare(
+      "SELECT reported, state, gpus, bad_since, bad_reason FROM nodes WHERE node = ?");
+  if (!TRY(query.bind(node).step())) return std::nullopt;
+  return Known{.reported = query.integer(0),
+               .bad_since = query.integer(3),
+               .state = query.text(1),
+               .gpus = query.text(2),
+               .bad_reason = query.text(4)};
+}
+
+// Bad until a test has passed: what a test found is not repaired because nobody tested again.
+void judge_repair(const Known& known, const NodeReport& report, Node& node, Fleet& out) {
+  if (known.bad_since == 0 || node.state == NodeState::bad || node.state == NodeState::absent) return;
+  const bool proven = node.state == NodeState::ready;
+  out.repairs.push_back({.node = node.name,
+                         .bad_since_unix_seconds = known.bad_since,
+                         .reason = known.bad_reason,
+                         .proven = proven,
+                         .tested_unix_seconds = proven
+                                                    ? std::optional(report.created_unix_seconds)
+                                                    : std::nullopt});
+  if (proven) return;
+  node.state = NodeState::unknown;
+  node.action = std::max(node.action, Action::check_again);
+  node.reason = fmt::format("It was bad on {} and no test has passed since: {}",
+                            format_utc(known.bad_since).substr(0, 10), known.bad_reason);
+}
+
+Result<void> take_facts(const Database& history, const NodeReport& report, Fleet& out) {
+  auto query = history.prepare("SELECT fact, gpu, value FROM facts WHERE node = ?");
+  query.bind(report.name);
+  std::map<std::pair<std::string, std::int64_t>, std::string> before;
+  while (TRY(query.step())) before[{query.text(0), query.integer(1)}] = query.text(2);
+  auto insert = history.prepare("INSERT OR REPLACE INTO facts VALUES (?, ?, ?, ?, ?)");
+  for (const NodeFact& fact : report.facts) {
+    const auto old = before.find({std::string(fact.name), fact.gpu});
+    if (old != before.end() && old->second == fact.value) continue;
+    if (old != before.end())
+      out.changes.push_back({.node = report.name,
+                             .gpu = fact.gpu,
+                             .what = std::string(fact.name),
+                             .before = old->second,
+                             .after = fact.value});
+    TRY(insert.bind(report.name)
+            .bind(fact.name)
+            .bind(std::int64_t{fact.gpu})
+            .bind(fact.value)
+            .bind(report.created_unix_seconds)
+            .run());
+  }
+  return {};
+}
+
+Result<void> take_rates(const Database& history, const NodeReport& report, Fleet& out) {
+  auto query = history.prepare("SELECT rate, gpu, count, mean, spread FROM rates WHERE node = ?");
+  query.bind(report.name);
+  struct Usual {
+    std::int64_t count;
+    double mean, spread;
+  };
+  std::map<std::pair<std::string, std::int64_t>, Usual> before;
+  while (TRY(query.step()))
+    before[{query.text(0), query.integer(1)}] = {query.integer(2), query.number(3), query.number(4)};
+  auto insert = history.prepare("INSERT OR REPLACE INTO rates VALUES (?, ?, ?, ?, ?, ?)");
+  for (const NodeRate& rate : report.rates) {
+    if (!std::isfinite(rate.value)) continue;
+    Usual usual{0, rate.value, 0};
+    if (const auto found = before.find({rate.name, rate.gpu}); found != before.end())
+      usual = found->second;
+    const double limit =
+        usual.mean - std::max(kDeviations * kOfNormal * usual.spread, kLeastShare * usual.mean);
+    if (usual.count >= kFewest && rate.value < limit) {
+      // What is slow now does not become the usual.
+      out.slow.push_back({.siblings = "its own history",
+                          .node = report.name,
+                          .gpu = rate.gpu,
+                          .what = rate.name,
+                          .unit = rate.unit,
+                          .value = rate.value,
+                          .median = usual.mean,
+                          .limit = limit,
+                          .compared = static_cast<std::size_t>(usual.count)});
+      continue;
+    }
+    usual.count = std::min(usual.count + 1, kWeighed);
+    const double weight = 1.0 / static_cast<double>(usual.count);
+    usual.spread += weight * (std::abs(rate.value - usual.mean) - usual.spread);
+    usual.mean += weight * (rate.value - usual.mean);
+    TRY(insert.bind(report.name)
+            .bind(rate.name)
+            .bind(std::int64_t{rate.gpu})
+            .bind(usual.count)
+            .bind(usual.mean)
+            .bind(usual.spread)
+            .run());
+  }
+  return {};
+}
+
+Result<void> take_in(const Database& history, const NodeReport& report, Node& node, Fleet& out) {
+  Known known = TRY(known_of(history, node.name)).value_or(Known{});
+  if (report.created_unix_seconds <= known.reported) {
+    if (known.bad_since != 0) judge_repair(known, report, node, out);
+    return {};
+  }
+  const std::string gpus = join(report.gpu_ids, " ");
+  if (!known.gpus.empty() && known.gpus != gpus) {
+    out.changes.push_back({.node = node.name,
+                           .gpu = -1,
+                           .what = "GPUs by UUID",
+                           .before = known.gpus,
+                           .after = gpus});
+    // Other GPUs have other rates.
+    TRY(history.prepare("DELETE FROM rates WHERE node = ?").bind(node.name).run());
+  }
+  judge_repair(known, report, node, out);
+  if (node.state == NodeState::ready) known.bad_since = 0;
+  if (node.state == NodeState::bad) {
+    if (known.bad_since == 0) known.bad_since = report.created_unix_seconds;
+    known.bad_reason = node.reason;
+  }
+  TRY(history.prepare("INSERT OR REPLACE INTO nodes VALUES (?, ?, ?, ?, ?, ?, ?)")
+          .bind(node.name)
+          .bind(report.created_unix_seconds)
+          .bind(name_of(node.state))
+          .bind(node.reason)
+          .bind(gpus)
+          .bind(known.bad_since)
+          .bind(known.bad_reason)
+          .run());
+  TRY(take_facts(history, report, out));
+  return take_rates(history, report, out);
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> known_nodes(const Database& history) {
+  auto query = history.prepare("SELECT node FROM nodes ORDER BY node");
+  std::vector<std::string> nodes;
+  while (TRY(query.step())) nodes.push_back(query.text(0));
+  return nodes;
+}
+
+Result<void> compare_with_history(const Database& history,
+                                  const std::vector<const NodeReport*>& reports, Fleet& out) {
+  TRY(history.execute("BEGIN"));
+  std::map<std::string_view, Node*> nodes;
+  for (Node& node : out.nodes) nodes[node.name] = &node;
+  for (const NodeReport* report : reports)
+    TRY(take_in(history, *report, *nodes.at(report->name), out));
+  return history.execute("COMMIT");
+}
+
+Result<bool> forget(const Database& history, const std::string& node) {
+  const bool known = TRY(known_of(history, node)).has_value();
+  for (const char* text : {"DELETE FROM rates WHERE node = ?", "DELETE FROM facts WHERE node = ?",
+                           "DELETE FROM nodes WHERE node = ?"})
+    TRY(history.prepare(text).bind(node).run());
+  return known;
+}
+
+}  // namespace gpuready::fleet

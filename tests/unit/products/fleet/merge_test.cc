@@ -1,0 +1,210 @@
+#include <gtest/gtest.h>
+
+#include "fleet/fleet.h"
+#include "fleet/history.h"
+
+namespace gpuready::fleet {
+namespace {
+
+constexpr std::int64_t kNow = 1'800'000'000;
+
+NodeReport report(std::string name) {
+  NodeReport out;
+  out.name = out.claimed = std::move(name);
+  out.machine_id = out.name;
+  out.created_unix_seconds = kNow - 60;
+  out.exit = Exit::ok;
+  out.tested = true;
+  out.product = "DGX";
+  out.model = "H100";
+  out.gpus = 8;
+  out.facts = {{"GPUs", -1, "8"}};
+  return out;
+}
+std::vector<NodeReport> nodes(std::size_t count) {
+  std::vector<NodeReport> out;
+  for (std::size_t i = 0; i < count; ++i) out.push_back(report("n" + std::to_string(i)));
+  return out;
+}
+Fleet merged(const std::vector<NodeReport>& reports, const Database* history = nullptr) {
+  return *merge(reports, {.expected = {}, .now_unix_seconds = kNow}, history);
+}
+NodeState state_of(const Fleet& fleet, const std::string& name) {
+  for (const Node& node : fleet.nodes)
+    if (node.name == name) return node.state;
+  ADD_FAILURE() << name;
+  return NodeState::ready;
+}
+
+TEST(FleetStates, FollowTheExitCodeAndWhatWasTested) {
+  const auto state = [](Exit exit, bool tested, std::string reason = "") {
+    auto one = report("n0");
+    one.exit = exit;
+    one.tested = tested;
+    one.gpu_reason = std::move(reason);
+    return state_of(merged({one}), "n0");
+  };
+  EXPECT_EQ(state(Exit::ok, true), NodeState::ready);
+  EXPECT_EQ(state(Exit::ok, false), NodeState::not_tested);
+  EXPECT_EQ(state(Exit::ok, true, "GPU 1 is in use"), NodeState::not_tested);
+  EXPECT_EQ(state(Exit::unhealthy, true), NodeState::bad);
+  EXPECT_EQ(state(Exit::required_absent, true), NodeState::absent);
+  for (const Exit exit : {Exit::usage, Exit::unknown, Exit::interrupted})
+    EXPECT_EQ(state(exit, true), NodeState::unknown);
+}
+
+TEST(FleetStates, OnlyAReportOfNowCounts) {
+  const auto state = [](std::int64_t age) {
+    auto one = report("n0");
+    one.created_unix_seconds = kNow - age;
+    return state_of(merged({one}), "n0");
+  };
+  EXPECT_EQ(state(0), NodeState::ready);
+  EXPECT_EQ(state(25 * 3600), NodeState::ready);
+  EXPECT_EQ(state(25 * 3600 + 1), NodeState::unknown);
+  EXPECT_EQ(state(-300), NodeState::ready);
+  EXPECT_EQ(state(-301), NodeState::unknown);
+}
+
+TEST(FleetStates, TheLatestReportOfAMachineCounts) {
+  auto old = report("n0"), latest = report("n0");
+  old.exit = Exit::unhealthy;
+  old.created_unix_seconds -= 100;
+  EXPECT_EQ(state_of(merged({latest, old}), "n0"), NodeState::ready);
+  EXPECT_EQ(state_of(merged({old, latest}), "n0"), NodeState::ready);
+  old.machine_id = "another";
+  EXPECT_EQ(state_of(merged({old, latest}), "n0"), NodeState::unknown);
+  old.created_unix_seconds -= 26 * 3600;  // a machine that was replaced
+  EXPECT_EQ(state_of(merged({old, latest}), "n0"), NodeState::ready);
+}
+
+// With `odd` of `all` nodes different, are they named?
+std::size_t differences(std::size_t odd, std::size_t all) {
+  auto reports = nodes(all);
+  for (std::size_t i = 0; i < all; ++i)
+    reports[i].facts.push_back({"VBIOS", 0, i < odd ? "b" : "a"});
+  return merged(reports).differences.size();
+}
+TEST(FleetSiblings, TheOddOnesAreNamedAmongThreeAndUpToAThird) {
+  EXPECT_EQ(differences(0, 9), 0u);
+  EXPECT_EQ(differences(1, 2), 0u);
+  EXPECT_EQ(differences(1, 3), 1u);
+  EXPECT_EQ(differences(3, 9), 1u);
+  EXPECT_EQ(differences(4, 9), 0u);
+}
+
+TEST(FleetSiblings, MachinesOfAnotherProductAreNone) {
+  auto reports = nodes(4);
+  for (auto& one : reports) one.facts.push_back({"VBIOS", 0, "a"});
+  reports[0].facts.back().value = "b";
+  EXPECT_EQ(merged(reports).differences.size(), 1u);
+  reports[0].product = "HGX";
+  EXPECT_EQ(merged(reports).differences.size(), 0u);
+}
+
+TEST(FleetSiblings, ANodeThatLostGpusIsBad) {
+  auto reports = nodes(4);
+  reports[1].gpus = 7;
+  reports[1].facts[0].value = "7";
+  reports[2].gpus = 0;
+  reports[2].model.clear();
+  reports[2].facts[0].value = "0";
+  EXPECT_EQ(merged(reports).count(NodeState::bad), 0u);  // 2 of 4 is no usual value
+  for (auto& one : nodes(8)) {
+    one.name += "x";
+    reports.push_back(one);
+  }
+  const Fleet fleet = merged(reports);
+  EXPECT_EQ(state_of(fleet, "n1"), NodeState::bad);
+  EXPECT_EQ(state_of(fleet, "n2"), NodeState::bad);
+  EXPECT_EQ(fleet.count(NodeState::ready), 10u);
+  // More than the others is odd, and not bad.
+  reports[1].facts[0].value = "9";
+  EXPECT_EQ(state_of(merged(reports), "n1"), NodeState::ready);
+}
+
+// Nine values of which the first is `value`; the others are 100 with a deviation (MAD) of `noise`.
+std::size_t slow(double value, double noise, std::size_t count = 9) {
+  auto reports = nodes(count);
+  for (std::size_t i = 0; i < count; ++i)
+    reports[i].rates.push_back(
+        {"memory: write", "B/s", 0, i == 0 ? value : 100 + (i % 2 == 0 ? noise : -noise)});
+  return merged(reports).slow.size();
+}
+TEST(FleetSiblings, TheLimitIsLearned) {
+  EXPECT_EQ(slow(97.1, 0), 0u);
+  EXPECT_EQ(slow(96.9, 0), 1u);
+  // The median of {v, 99 x4, 101 x4} is 99, from which half are at most 0 away... so with noise 2
+  // around 100: {v, 98 x4, 102 x4}: median 98, deviations {98-v, 0 x4, 4 x4}: MAD 4, limit 98 - 35.6.
+  EXPECT_EQ(slow(63, 2), 0u);
+  EXPECT_EQ(slow(62, 2), 1u);
+  EXPECT_EQ(slow(1, 0, 4), 0u);  // too few
+  EXPECT_EQ(slow(1, 0, 5), 1u);
+}
+
+TEST(FleetCauses, AreGroupedAndTheWorstIsFirst) {
+  auto reports = nodes(3);
+  NodeCause warning, error;
+  warning.id = "slow-link";
+  warning.severity = Severity::warning;
+  error.id = "xid-79";
+  error.gpus = 1;
+  for (auto& one : reports) one.causes = {warning};
+  reports[1].causes.push_back(error);
+  reports[1].causes.push_back(error);
+  const Fleet fleet = merged(reports);
+  ASSERT_EQ(fleet.causes.size(), 2u);
+  EXPECT_EQ(fleet.causes[0].id, "xid-79");
+  EXPECT_EQ(fleet.causes[0].nodes, std::vector<std::string>{"n1"});
+  EXPECT_EQ(fleet.causes[0].gpus, 2u);
+  EXPECT_EQ(fleet.causes[1].nodes.size(), 3u);
+}
+
+TEST(FleetHistory, ARateIsComparedWithTheNodesOwn) {
+  const auto history = *Database::open("", "history", kHistoryForm);
+  auto one = report("n0");
+  const auto slow_at = [&](double value) {
+    one.created_unix_seconds += 1;
+    one.rates = {{"memory: write", "B/s", 0, value}};
+    return merged({one}, &history).slow.size();
+  };
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(slow_at(100), 0u) << i;
+  EXPECT_EQ(slow_at(97.5), 0u);
+  EXPECT_EQ(slow_at(90), 1u);
+  EXPECT_EQ(slow_at(90), 1u);  // what is slow does not become the usual
+  // Other GPUs have other rates.
+  one.gpu_ids = {"GPU-b"};
+  EXPECT_EQ(slow_at(90), 1u);  // the first that names its GPUs
+  one.gpu_ids = {"GPU-c"};
+  EXPECT_EQ(slow_at(90), 0u);
+}
+
+TEST(FleetHistory, ANodeIsBadUntilATestHasPassed) {
+  const auto history = *Database::open("", "history", kHistoryForm);
+  auto one = report("n0");
+  const auto state = [&](Exit exit, bool tested) {
+    one.created_unix_seconds += 1;
+    one.exit = exit;
+    one.tested = tested;
+    const Fleet fleet = merged({one}, &history);
+    return std::pair(fleet.nodes[0].state, fleet.repairs.size());
+  };
+  EXPECT_EQ(state(Exit::ok, false), std::pair(NodeState::not_tested, std::size_t{0}));
+  EXPECT_EQ(state(Exit::unhealthy, true), std::pair(NodeState::bad, std::size_t{0}));
+  EXPECT_EQ(state(Exit::ok, false), std::pair(NodeState::unknown, std::size_t{1}));
+  EXPECT_EQ(state(Exit::unknown, true), std::pair(NodeState::unknown, std::size_t{1}));
+  EXPECT_EQ(state(Exit::ok, true), std::pair(NodeState::ready, std::size_t{1}));
+  EXPECT_EQ(state(Exit::ok, false), std::pair(NodeState::not_tested, std::size_t{0}));
+}
+
+TEST(FleetHistory, ANodeThatIsSilentIsMissed) {
+  const auto history = *Database::open("", "history", kHistoryForm);
+  merged(nodes(2), &history);
+  EXPECT_EQ(state_of(merged({report("n0")}, &history), "n1"), NodeState::unknown);
+  EXPECT_TRUE(*forget(history, "n1"));
+  EXPECT_FALSE(*forget(history, "n1"));
+  EXPECT_EQ(merged({report("n0")}, &history).nodes.size(), 1u);
+}
+
+}  // namespace
+}  // namespace gpuready::fleet
