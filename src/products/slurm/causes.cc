@@ -31,7 +31,8 @@ bool is_about(const KeptResult& result, const LookedGpu& gpu) {
 
 std::optional<Cause> of_kept(const KeptResult& result) {
   const std::string text = fmt::format("{}: {}", result.subject, result.reason);
-  if (result.standing == Standing::bad) return Cause{"test", text, Action::check_again, result.level};
+  if (result.standing == Standing::bad)
+    return Cause{"test", text, Action::check_again, result.level};
   if (result.standing == Standing::absent)
     return Cause{"absent", text, Action::check_again, Level::quick};
   return std::nullopt;
@@ -43,8 +44,10 @@ bool concerns(const LookedFinding& finding, const LookedGpu& gpu) {
 
 std::string ascii_line(std::string text) {
   for (char& c : text)
-    if (c == '"') c = '\'';  // scontrol takes a quoted word apart
-    else if (c < ' ' || c > '~') c = c == '\n' || c == '\t' ? ' ' : '?';
+    if (c == '"')
+      c = '\'';  // scontrol takes a quoted word apart
+    else if (c < ' ' || c > '~')
+      c = c == '\n' || c == '\t' ? ' ' : '?';
   return text;
 }
 
@@ -76,11 +79,11 @@ std::vector<Cause> causes_of_node(const Look& look, const StatusReport& kept,
   for (const LookedGpu& gpu : look.gpus)
     for (const std::uint32_t pid : gpu.pids)
       if (std::ranges::find(left, pid) != left.end())
-        causes.push_back({"leftover",
-                          fmt::format("{}: process {} of an earlier job still uses it",
-                                      name_of_gpu(gpu), pid),
-                          Action::check_again,
-                          {}});
+        causes.push_back(
+            {"leftover",
+             fmt::format("{}: process {} of an earlier job still uses it", name_of_gpu(gpu), pid),
+             Action::check_again,
+             {}});
   return causes;
 }
 
@@ -96,7 +99,8 @@ std::optional<std::vector<int>> parse_numbers(std::string_view text) {
     const auto first = parse_int(part.substr(0, dash));
     const auto last = dash == part.npos ? first : parse_int(part.substr(dash + 1));
     if (!first || !last || *first < 0 || *last < *first || *last >= kMost) return std::nullopt;
-    for (auto number = *first; number <= *last; ++number) numbers.push_back(static_cast<int>(number));
+    for (auto number = *first; number <= *last; ++number)
+      numbers.push_back(static_cast<int>(number));
   }
   return numbers;
 }
@@ -104,14 +108,15 @@ std::optional<std::vector<int>> parse_numbers(std::string_view text) {
 JobGpus job_gpus(const Look& look, std::string_view slurm_job_gpus) {
   const auto numbers = parse_numbers(slurm_job_gpus);
   if (!numbers)
-    return {{}, fmt::format("SLURM_JOB_GPUS={} is not a list of numbers", printable(slurm_job_gpus))};
+    return {{},
+            fmt::format("SLURM_JOB_GPUS={} is not a list of numbers", printable(slurm_job_gpus))};
   std::vector<const LookedGpu*> gpus;
   for (const LookedGpu& gpu : look.gpus) {
     if (gpu.mig) return {{}, "the numbers count MIG instances, not GPUs"};
     if (!gpu.integrated) gpus.push_back(&gpu);
   }
-  const bool by_minor = std::ranges::all_of(
-      gpus, [](const LookedGpu* gpu) { return gpu->minor_number.has_value(); });
+  const bool by_minor =
+      std::ranges::all_of(gpus, [](const LookedGpu* gpu) { return gpu->minor_number.has_value(); });
   JobGpus job;
   for (const int number : *numbers) {
     const LookedGpu* found = nullptr;

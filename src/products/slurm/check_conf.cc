@@ -110,8 +110,8 @@ Matches too_few(const ConfView& view) { return count_differs(view, false); }
 
 Matches no_gres_conf(const ConfView& view) {
   if (promised(view).count == 0 || detects(view) || !gres_lines(view).empty()) return {};
-  return seen(doctor::evidence("gres.conf", view.gres ? "no line about GPUs of this node"
-                                                      : "there is no such file"));
+  return seen(doctor::evidence(
+      "gres.conf", view.gres ? "no line about GPUs of this node" : "there is no such file"));
 }
 
 Matches file_missing(const ConfView& view) {
@@ -178,7 +178,8 @@ Matches mig_by_whole_files(const ConfView& view) {
   Match match;
   for (const ConfLine* line : gres_lines(view))
     if (const auto file = line->value("File"); file && file->starts_with("/dev/nvidia"))
-      if (!contains(*file, "caps") && match.evidence.empty()) match.evidence.push_back(of_line(*line));
+      if (!contains(*file, "caps") && match.evidence.empty())
+        match.evidence.push_back(of_line(*line));
   if (match.evidence.empty()) return {};
   for (const Gpu* gpu : gpus(view))
     if (gpu->mig_enabled.value_or(false)) match.gpus.push_back(gpu->index);

@@ -17,8 +17,8 @@ struct ConfView {
   std::string node;  // as slurm.conf names it
   Conf slurm = {};
   std::optional<Conf> gres = {}, cgroup = {};  // absent: there is no such file
-  std::set<std::string> missing = {};     // programs and device files that are named and not there
-  std::optional<bool> nvml_plugin = {};   // of Slurm; absent: not known
+  std::set<std::string> missing = {};    // programs and device files that are named and not there
+  std::optional<bool> nvml_plugin = {};  // of Slurm; absent: not known
 };
 
 struct ConfCause : doctor::Cause {

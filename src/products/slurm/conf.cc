@@ -13,9 +13,9 @@ namespace {
 constexpr std::size_t kMostBytes = 4u << 20;
 constexpr int kDeepest = 8;
 constexpr const char* kFiles[] = {
-    "/etc/slurm/slurm.conf",           "/etc/slurm-llnl/slurm.conf", "/run/slurm/conf/slurm.conf",
-    "/var/spool/slurmd/conf-cache/slurm.conf", "/usr/local/etc/slurm.conf",
-    "/opt/slurm/etc/slurm.conf"};
+    "/etc/slurm/slurm.conf",      "/etc/slurm-llnl/slurm.conf",
+    "/run/slurm/conf/slurm.conf", "/var/spool/slurmd/conf-cache/slurm.conf",
+    "/usr/local/etc/slurm.conf",  "/opt/slurm/etc/slurm.conf"};
 constexpr std::string_view kObjects[] = {"NodeName",     "PartitionName", "NodeSet",
                                          "FrontendName", "DownNodes",     "SwitchName"};
 

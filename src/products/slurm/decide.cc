@@ -14,7 +14,8 @@ enum class Owner { nobody, us, perhaps_us, others };
 Owner owner_of(const Node& node, const std::optional<Record>& record) {
   if (node.reason.empty()) return Owner::nobody;
   if (record && record->node == node.name &&
-      std::ranges::find(record->reasons, node.reason) != record->reasons.end()) return Owner::us;
+      std::ranges::find(record->reasons, node.reason) != record->reasons.end())
+    return Owner::us;
   return !record && reads_as_ours(node.reason) ? Owner::perhaps_us : Owner::others;
 }
 
@@ -38,7 +39,8 @@ Decision nothing(std::string why) { return {.why = std::move(why)}; }
 Decision with_causes(const Situation& s, Owner owner) {
   if (owner == Owner::perhaps_us)
     return nothing("the node's reason reads as ours, but no record says that it is: left as it is");
-  if (owner == Owner::others) return nothing("somebody else gave the node its reason: left as it is");
+  if (owner == Owner::others)
+    return nothing("somebody else gave the node its reason: left as it is");
   if (const auto state = held_by_others(s.node))
     return nothing(fmt::format("the node is {}: left as it is", *state));
   if (owner == Owner::nobody && s.node.drained())
@@ -73,8 +75,8 @@ Decision without_causes(const Situation& s, Owner owner) {
     return nothing("the node is drained for a cause of its own: left as it is");
   if (s.looked_unix_seconds <= since) return nothing("the node was drained meanwhile");
   if (needs && !tested(s.kept, *needs, since))
-    return nothing(fmt::format("the node waits for a test: gpuready check --level {}",
-                               name_of(*needs)));
+    return nothing(
+        fmt::format("the node waits for a test: gpuready check --level {}", name_of(*needs)));
   return {Act::resume, {}, needs ? "a test has passed since" : "the cause is gone"};
 }
 

@@ -25,7 +25,7 @@ struct Record {
   std::optional<Level> needs_test = {};  // before the node is resumed
   std::int64_t drained_unix_seconds = 0;
   std::optional<std::string> boot_id = {};  // of the latest resume
-  int resumed_on_sight = 0;            // in that boot: without a test
+  int resumed_on_sight = 0;                 // in that boot: without a test
 };
 
 enum class Act { nothing, drain, resume };
@@ -40,14 +40,15 @@ struct Situation {
   std::optional<std::string> boot_id = {};
   bool may_resume = false;  // only the health check resumes
   bool adopt = false;       // a drain of ours whose record is lost
-  // The causes are those of a recording. A rehearsal drains and resumes, but touches no other drain.
+  // The causes are those of a recording. A rehearsal drains and resumes, but touches no other
+  // drain.
   bool rehearses = false;
 };
 
 struct Decision {
   Act act = Act::nothing;
   std::string reason = {};  // of a drain
-  std::string why = {};          // a sentence
+  std::string why = {};     // a sentence
 };
 Decision decide(const Situation& situation);
 

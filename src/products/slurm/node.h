@@ -13,7 +13,7 @@ namespace gpuready::slurm {
 struct Node {
   std::string name = {};
   std::vector<std::string> states = {};  // IDLE, DRAIN, ...: without the marks that follow a word
-  std::string reason = {};  // all its lines, without who set it and when; empty: none
+  std::string reason = {};               // all its lines, without who set it and when; empty: none
 
   bool is(std::string_view state) const;
   bool drained() const;  // no further job starts: DRAIN, whether or not jobs still run

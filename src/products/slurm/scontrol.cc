@@ -22,8 +22,7 @@ Result<void> check(Host& host, const std::string& path) {
 // The folders beside those of the slurmd that runs: sbin/../bin.
 std::vector<std::string> beside_slurmd(Host& host) {
   std::vector<std::string> paths;
-  for (const std::string& pid :
-       host.list_directory("/proc").value_or(std::vector<std::string>{})) {
+  for (const std::string& pid : host.list_directory("/proc").value_or(std::vector<std::string>{})) {
     if (!parse_uint(pid) || host.read_text("/proc/" + pid + "/comm") != "slurmd") continue;
     const auto program = host.read_link("/proc/" + pid + "/exe");
     if (!program) continue;
@@ -51,10 +50,10 @@ Result<std::string> ask(Host& host, const Slurm& slurm, std::vector<std::string>
                 fmt::format("{}: no answer within {} s: is slurmctld running and reachable?", what,
                             std::chrono::duration<double>(slurm.patience).count()));
   if (outcome.end != JobEnd::exited || outcome.exit_code != 0) {
-    const auto told = trim(outcome.err.empty() ? outcome.out : outcome.err);
-    return fail(ErrorKind::io,
-                fmt::format("{} failed: {}", what,
-                            told.empty() ? std::string(to_string(outcome.end)) : printable(told)));
+    const auto told = lines(trim(outcome.err.empty() ? outcome.out : outcome.err));
+    return fail(ErrorKind::io, fmt::format("{} failed: {}", what,
+                                           told.empty() ? std::string(to_string(outcome.end))
+                                                        : printable(told.back())));
   }
   return outcome.out;
 }

@@ -21,13 +21,15 @@ std::string script(const Hook& hook, const SetupChoice& choice) {
 
 std::string how_to_chain(const Hook& hook, const std::string& path, const std::string& other) {
   if (hook.setting == "HealthCheckProgram")
-    return fmt::format("Set HealthCheckProgram to a script that runs both, each for itself: "
-                       "\"{}; {}\". Slurm kills it after 60 s; gpuready takes at most 45 s.",
-                       other, path);
+    return fmt::format(
+        "Set HealthCheckProgram to a script that runs both, each for itself: "
+        "\"{}; {}\". Slurm kills it after 60 s; gpuready takes at most 45 s.",
+        other, path);
   if (other.ends_with("/*"))
-    return fmt::format("It names every file of a folder: link the script there, as in "
-                       "\"ln -s {} {}gpuready\".",
-                       path, other.substr(0, other.size() - 1));
+    return fmt::format(
+        "It names every file of a folder: link the script there, as in "
+        "\"ln -s {} {}gpuready\".",
+        path, other.substr(0, other.size() - 1));
   return fmt::format("Add the line \"{} || exit 1\" to {}.", path, other);
 }
 

@@ -31,9 +31,9 @@ struct Setup {
   std::vector<std::string> notes;
 };
 struct SetupChoice {
-  std::string program;  // gpuready
-  std::string folder;   // of the scripts
-  std::optional<std::string> scontrol, conf;  // named in the scripts
+  std::string program;                        // gpuready
+  std::string folder;                         // of the scripts
+  std::optional<std::string> scontrol = {}, conf = {};  // named in the scripts
   int interval_s = 300;
 };
 Setup plan_setup(const Conf& slurm_conf, const SetupChoice& choice);

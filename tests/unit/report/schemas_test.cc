@@ -5,6 +5,7 @@
 #include "bench/record/fields_run.h"
 #include "pack/report/fields.h"
 #include "report/fields.h"
+#include "slurm/report/fields.h"
 #include "ternary/report/fields.h"
 #include "unit/value/describe.h"
 #include "vm/report/fields.h"
@@ -26,7 +27,7 @@ using AllForms =
           PublishReport, ternary::VerifyReport, TernaryTimes, ConvertOutcome, InspectReport,
           VmDevices, ArgsReport, InitrdOutcome, VmDoctorReport, DriversReport, CompatReport,
           FetchReport, VmOperation, VmStatus, UpgradeReport, PolicyReport, KeptResults,
-          StatusReport>;
+          StatusReport, SlurmHookReport, SlurmInstallReport, SlurmDoctorReport>;
 
 TEST(Schemas, AreCurrent) {
   AllForms::each([]<class T>() {

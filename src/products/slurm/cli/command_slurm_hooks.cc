@@ -91,8 +91,8 @@ std::optional<slurm::Record> read_record(Host& host, const std::string& path) {
 void write_record(const std::string& path, const slurm::Record& record) {
   if (const auto written = write_file_atomically(path, slurm::record_text(record), {.mode = kMode});
       !written)
-    complain(fmt::format("{}; without it this node is not resumed by itself",
-                         written.error().message));
+    complain(
+        fmt::format("{}; without it this node is not resumed by itself", written.error().message));
 }
 
 // Processes of the job's user that still compute on its GPUs; those of root may be daemons.
@@ -127,7 +127,7 @@ void settle(Host& host, const HookOptions& options, SlurmHookReport& report,
   }
   situation.record = read_record(host, path);
   if (!slurm::must_ask(situation.causes, situation.record, options.adopt)) {
-    report.decision.why = "nothing is wrong";
+    report.decision.why = report.unknown ? "nothing is known to be wrong" : "nothing is wrong";
     return;
   }
   const auto note = [&](const Error& error) { report.slurm_error = error.message; };
@@ -144,9 +144,8 @@ void settle(Host& host, const HookOptions& options, SlurmHookReport& report,
   report.decision = slurm::decide(situation);
   if (!report.done) return;
   const auto after = slurm::record_after(situation, report.decision, std::time(nullptr), left);
-  const bool changed =
-      after && (!situation.record ||
-                slurm::record_text(*after) != slurm::record_text(*situation.record));
+  const bool changed = after && (!situation.record || slurm::record_text(*after) !=
+                                                          slurm::record_text(*situation.record));
   // A drain is written down first: without the record nobody would know whose it is. A resume only
   // when it is done.
   if (changed && report.decision.act != Act::resume) write_record(path, *after);
@@ -233,13 +232,14 @@ Result<int> run_job_hook(const HookOptions& options, const char* hook) {
   report.unknown = seen.unknown ? seen.unknown : gpus.unknown;
   if (seen.no_answer) report.unknown = seen.no_answer->text;  // the health check judges the node
   for (const slurm::LookedGpu* gpu : gpus.gpus) report.gpus.push_back(gpu->index);
-  if (seen.look) report.causes = slurm::causes_of_job(*seen.look, kept_results(*host, options), gpus);
+  if (seen.look)
+    report.causes = slurm::causes_of_job(*seen.look, kept_results(*host, options), gpus);
   for (const std::uint32_t pid : left)
-    report.causes.push_back(
-        {"leftover", fmt::format("process {} of job {} still uses its GPU", pid,
-                                 printable(job.id.value_or("?"))),
-         Action::check_again,
-         {}});
+    report.causes.push_back({"leftover",
+                             fmt::format("process {} of job {} still uses its GPU", pid,
+                                         printable(job.id.value_or("?"))),
+                             Action::check_again,
+                             {}});
   if (report.rehearsed) report.causes = slurm::rehearsed(std::move(report.causes));
   if (report.causes.empty())
     report.decision.why = "nothing is wrong with the job's GPUs";
@@ -257,7 +257,9 @@ void add_hook_options(CommandSpec& command, HookOptions& options) {
        .help = "Where check keeps its results, and slurm what it did (default: /var/lib/gpuready)",
        .type = "FOLDER",
        .files = Files::read},
-      {.name = "--dry-run", .value = &options.dry_run, .help = "Show the decision; tell Slurm nothing"},
+      {.name = "--dry-run",
+       .value = &options.dry_run,
+       .help = "Show the decision; tell Slurm nothing"},
       replay_option(options.globals.replay,
                     "Look at a recording or a machine script instead of this machine; shows the "
                     "decision only"),

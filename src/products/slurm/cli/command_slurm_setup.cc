@@ -22,8 +22,10 @@ namespace {
 constexpr std::uint32_t kScriptMode = 0755;
 constexpr const char* kPluginFolders[] = {"/usr/lib/x86_64-linux-gnu/slurm-wlm",
                                           "/usr/lib/aarch64-linux-gnu/slurm-wlm",
-                                          "/usr/lib64/slurm", "/usr/lib/slurm",
-                                          "/usr/local/lib/slurm", "/opt/slurm/lib/slurm"};
+                                          "/usr/lib64/slurm",
+                                          "/usr/lib/slurm",
+                                          "/usr/local/lib/slurm",
+                                          "/opt/slurm/lib/slurm"};
 
 struct InstallOptions {
   Globals globals;
@@ -44,7 +46,8 @@ Result<std::string> conf_path(Host& host, const SlurmNodeOptions& options) {
 Result<void> write_setup(const SlurmInstallReport& report, const std::string& conf_text,
                          const std::string& folder) {
   Storage& storage = live_storage();
-  if (const auto made = storage.make_folder(folder, kScriptMode); !made && made.error().code != EEXIST)
+  if (const auto made = storage.make_folder(folder, kScriptMode);
+      !made && made.error().code != EEXIST)
     return made;
   for (const auto& file : report.files)
     TRY(write_file_atomically(file.path, file.content, {.mode = kScriptMode}));
@@ -65,8 +68,8 @@ Result<int> run_install(const InstallOptions& options) {
                             .conf = options.slurm.conf ? std::optional(report.conf) : std::nullopt,
                             .interval_s = options.interval_s.value_or(300)};
   if (!choice.folder.starts_with('/'))
-    return fail(ErrorKind::bad_input, "--folder " + printable(choice.folder) +
-                                          ": Slurm wants an absolute path");
+    return fail(ErrorKind::bad_input,
+                "--folder " + printable(choice.folder) + ": Slurm wants an absolute path");
   auto setup = slurm::plan_setup(conf, choice);
   report.files = std::move(setup.scripts);
   report.lines = std::move(setup.lines);
@@ -122,11 +125,12 @@ Result<int> run_slurm_doctor(const DoctorOptions& options) {
   for (const auto& file : slurm::named_files(view)) {
     auto& whose = file.starts_with("/dev/") ? *host : *here;
     const auto status = whose.status(file);
-    const bool can_run = status && (status->kind != FileKind::regular || (status->mode & 0111) != 0);
+    const bool can_run =
+        status && (status->kind != FileKind::regular || (status->mode & 0111) != 0);
     if (!can_run) view.missing.insert(file);
   }
-  for (const auto* conf : {&view.slurm, view.gres ? &*view.gres : nullptr,
-                           view.cgroup ? &*view.cgroup : nullptr})
+  for (const auto* conf :
+       {&view.slurm, view.gres ? &*view.gres : nullptr, view.cgroup ? &*view.cgroup : nullptr})
     if (conf != nullptr)
       for (const auto& line : *conf)
         if (std::ranges::find(report.files, line.file) == report.files.end())

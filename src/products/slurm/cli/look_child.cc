@@ -74,10 +74,9 @@ Result<std::variant<slurm::Look, slurm::NoAnswer>> look_in_child(const LookOrder
         std::chrono::duration_cast<std::chrono::seconds>(*job.limits.time).count(),
         outcome.waits_in.empty() ? "" : fmt::format(" (it waits in {})", outcome.waits_in))};
   if (outcome.end != JobEnd::exited || outcome.exit_code != 0)
-    return fail(ErrorKind::io,
-                fmt::format("the look at the GPUs failed: {}",
-                            outcome.err.empty() ? std::string(to_string(outcome.end))
-                                                : std::string(trim(outcome.err))));
+    return fail(ErrorKind::io, fmt::format("the look at the GPUs failed: {}",
+                                           outcome.err.empty() ? std::string(to_string(outcome.end))
+                                                               : std::string(trim(outcome.err))));
   return slurm::parse_look(outcome.out);
 }
 

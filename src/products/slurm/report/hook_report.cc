@@ -10,9 +10,11 @@ std::string conclusion(const SlurmHookReport& report) {
   const auto& decision = report.decision;
   const char* mode = report.done ? "" : "would be ";
   const std::string subject = "node " + printable(report.node);
-  if (report.slurm_error)
-    return fmt::format("{}: {}{}", subject, *report.slurm_error,
-                       decision.act == slurm::Act::nothing ? "" : "; the next check tries again");
+  if (report.slurm_error) {
+    const auto reason = slurm::reason_of(report.causes);
+    return fmt::format("{}: {}{}", subject, reason.empty() ? "" : reason + "; Slurm was not told: ",
+                       *report.slurm_error);
+  }
   switch (decision.act) {
     case slurm::Act::drain:
       return fmt::format("{} {}drained: {}", subject, mode, decision.reason);

@@ -14,15 +14,15 @@ struct SlurmHookReport {
   std::string hook;  // "health", "prolog", "epilog"
   std::string node;
   std::optional<std::string> job = {};
-  std::vector<int> gpus = {};          // of the job
+  std::vector<int> gpus = {};               // of the job
   std::optional<std::string> unknown = {};  // why it is not known that nothing is wrong
   std::vector<slurm::Cause> causes = {};
   std::optional<slurm::Node> was = {};  // before the hook; absent: Slurm was not asked
   slurm::Decision decision = {};
-  bool rehearsed = false;                 // for causes of a recording
-  bool done = true;                       // false: --dry-run
+  bool rehearsed = false;                       // for causes of a recording
+  bool done = true;                             // false: --dry-run
   std::optional<std::string> slurm_error = {};  // why Slurm did not do it
-  bool strict = false;                    // what is not known fails the prolog, too
+  bool strict = false;                          // what is not known fails the prolog, too
 };
 
 std::string conclusion(const SlurmHookReport& report);

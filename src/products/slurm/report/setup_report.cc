@@ -25,8 +25,9 @@ std::string conclusion(const SlurmDoctorReport& report) {
   if (report.bus_unread && report.findings.empty())
     return fmt::format("It is not known which GPUs {} has: {}.", report.node, *report.bus_unread);
   if (report.findings.empty())
-    return report.gpus == 0 ? fmt::format("{} has no GPU, and Slurm promises none.", report.node)
-                            : fmt::format("Slurm's configuration fits the GPUs of {}.", report.node);
+    return report.gpus == 0
+               ? fmt::format("{} has no GPU, and Slurm promises none.", report.node)
+               : fmt::format("Slurm's configuration fits the GPUs of {}.", report.node);
   return fmt::format("Slurm's configuration of {}: {} errors, {} warnings.", report.node,
                      count(Severity::error), count(Severity::warning));
 }
@@ -42,8 +43,9 @@ std::string render_terminal(const SlurmInstallReport& report, const TerminalStyl
     for (const auto& line : report.lines) out.command(4, line);
   }
   for (const auto& taken : report.taken)
-    out.paragraph(0, {"not changed: ", Ink::warn},
-                  fmt::format("{}: {}={}. {}", taken.place, taken.setting, taken.program, taken.how));
+    out.paragraph(
+        0, {"not changed: ", Ink::warn},
+        fmt::format("{}: {}={}. {}", taken.place, taken.setting, taken.program, taken.how));
   for (const auto& hint : report.hints) out.paragraph(0, {"note: "}, hint);
   out.blank();
   out.paragraph(0, {""}, conclusion(report));

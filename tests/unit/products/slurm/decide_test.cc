@@ -41,9 +41,12 @@ TEST(SlurmDecide, ACauseDrainsANodeThatNooneElseHas) {
   const auto drain = decide(with(idle(), {kLost}));
   EXPECT_EQ(drain.act, Act::drain);
   EXPECT_EQ(drain.reason, kLostReason);
-  for (auto states : std::vector<std::vector<std::string>>{
-           {"DOWN"}, {"IDLE", "MAINTENANCE"}, {"MIXED", "REBOOT_ISSUED"}, {"FAIL"},
-           {"IDLE", "DRAIN"}, {"ALLOCATED", "POWERING_DOWN"}}) {
+  for (auto states : std::vector<std::vector<std::string>>{{"DOWN"},
+                                                           {"IDLE", "MAINTENANCE"},
+                                                           {"MIXED", "REBOOT_ISSUED"},
+                                                           {"FAIL"},
+                                                           {"IDLE", "DRAIN"},
+                                                           {"ALLOCATED", "POWERING_DOWN"}}) {
     auto s = with(idle(), {kLost});
     s.node.states = states;
     EXPECT_EQ(decide(s).act, Act::nothing) << states.back();
@@ -106,13 +109,14 @@ TEST(SlurmDecide, WhatOnlySeeingProvesIsResumedOnSight) {
   auto s = drained();
   s.record->needs_test.reset();
   EXPECT_EQ(decide(s).act, Act::resume);
-  for (auto change : std::vector<void (*)(Situation&)>{
-           [](Situation& it) { it.determined = false; }, [](Situation& it) { it.may_resume = false; },
-           [](Situation& it) { it.looked_unix_seconds = 1000; },
-           [](Situation& it) { it.node.states = {"DOWN", "DRAIN"}; },
-           [](Situation& it) { it.node.states = {"IDLE"}; },
-           [](Situation& it) { it.record->node = "n2"; },
-           [](Situation& it) { it.record.reset(); }}) {
+  for (auto change :
+       std::vector<void (*)(Situation&)>{[](Situation& it) { it.determined = false; },
+                                         [](Situation& it) { it.may_resume = false; },
+                                         [](Situation& it) { it.looked_unix_seconds = 1000; },
+                                         [](Situation& it) { it.node.states = {"DOWN", "DRAIN"}; },
+                                         [](Situation& it) { it.node.states = {"IDLE"}; },
+                                         [](Situation& it) { it.record->node = "n2"; },
+                                         [](Situation& it) { it.record.reset(); }}) {
     auto changed = s;
     change(changed);
     EXPECT_EQ(decide(changed).act, Act::nothing) << decide(changed).why;

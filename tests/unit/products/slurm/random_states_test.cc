@@ -64,9 +64,14 @@ class World {
   int pick(int below) { return static_cast<int>(random_() % static_cast<unsigned>(below)); }
 
   void people_drain() {
-    static constexpr const char* kReasons[] = {
-        "NHC: check_nv_healthmon", "Prolog error", "gpuready:", "gpuready: x", "Not responding",
-        "gpuready: GPU 1: odd (reboot)", "maintenance (reboot)", "Kill task failed"};
+    static constexpr const char* kReasons[] = {"NHC: check_nv_healthmon",
+                                               "Prolog error",
+                                               "gpuready:",
+                                               "gpuready: x",
+                                               "Not responding",
+                                               "gpuready: GPU 1: odd (reboot)",
+                                               "maintenance (reboot)",
+                                               "Kill task failed"};
     drained_ = true;
     reason_ = kReasons[pick(std::size(kReasons))];
     if (who_ == Who::us && reason_ == ours_) return;
@@ -106,8 +111,8 @@ class World {
     tested_ = 0;
   }
   Cause some_cause() {
-    static constexpr Action kActions[] = {Action::configure, Action::check_again,
-                                          Action::reset_gpu, Action::replace};
+    static constexpr Action kActions[] = {Action::configure, Action::check_again, Action::reset_gpu,
+                                          Action::replace};
     const Action action = kActions[pick(std::size(kActions))];
     const bool hands = action == Action::reset_gpu || action == Action::replace;
     return {"cause-" + std::to_string(pick(5)), "GPU 1: something", action,
@@ -154,8 +159,8 @@ class World {
         left_alone += who_ == Who::others ? 1 : 0;
         EXPECT_FALSE(who_ == Who::nobody && !drained_ && apart_.empty() && !s.causes.empty())
             << "a node with a cause was left in service";
-        EXPECT_FALSE(who_ == Who::us && !lost_record_ && drained_ && apart_.empty() &&
-                     health && determined_ && causes_.empty() && now_ > drained_at_ && proven())
+        EXPECT_FALSE(who_ == Who::us && !lost_record_ && drained_ && apart_.empty() && health &&
+                     determined_ && causes_.empty() && now_ > drained_at_ && proven())
             << "a node that is fit was left drained: " << decision.why;
     }
   }
@@ -179,7 +184,7 @@ class World {
   void resume(const Situation& s) {
     ++resumes;
     EXPECT_EQ(who_, Who::us) << "cleared: " << reason_;
-    EXPECT_TRUE(s.determined && causes_.empty() && drained_ && apart_.empty());
+    EXPECT_TRUE(s.may_resume && s.determined && causes_.empty() && drained_ && apart_.empty());
     EXPECT_TRUE(proven()) << "resumed without the test that it waited for";
     if (!needs_) on_sight_ = true, on_sight_boot_ = boot_;
     drained_ = false, reason_.clear(), who_ = Who::nobody;
