@@ -12,9 +12,10 @@ esac
 END
 chmod +x scontrol
 sed -i 's/Reason=$reason /Reason=${reason:-(null)} /' scontrol
-rm -rf kept slurm-asked; mkdir kept; chmod 755 kept
+scontrol=$PWD/scontrol
+rm -rf kept; mkdir kept; chmod 755 kept
 bad=$MACHINES/driver-not-loaded/machine.json good=$MACHINES/base-h100x1/machine.json
-health() { expect_exit "$1" "$GPUREADY" slurm health --node n1 --folder kept --scontrol "$PWD/scontrol" "${@:2}"; }
+health() { expect_exit "$1" "$GPUREADY" slurm health --node n1 --folder kept --scontrol "$scontrol" "${@:2}"; }
 node IDLE
 health 1 --replay "$bad"
 expect_in "node n1 would be drained: gpuready: rehearsal: " "$out"
@@ -24,6 +25,7 @@ expect_in "node n1 drained: gpuready: rehearsal: " "$out"
 expect_in "gpuready: rehearsal: " "$(cat slurm)"
 health 1 --replay "$bad" --rehearse
 expect_in "drained already" "$out"
+sleep 1 # a look that began in the second of the drain may have been before it
 health 0 --replay "$good" --rehearse
 [ "$(head -1 slurm)" = IDLE ] || die "not resumed: $out"
 # Reasons of others, and one that somebody edited.
@@ -35,7 +37,7 @@ health 1 --replay "$bad" --rehearse
 [ "$(cat slurm)" = "$before" ] || die "a foreign reason was touched: $(cat slurm)"
 # A healthy node that was not drained asks Slurm nothing.
 rm -r kept/*
-health 0 --replay "$good" --rehearse --scontrol /bin/false
+scontrol=/bin/false health 0 --replay "$good" --rehearse
 # Slurm that does not answer, and one that fails.
 node IDLE
 printf '#!/bin/sh\nexec sleep 60\n' >scontrol

@@ -92,7 +92,7 @@ class Schemas(unittest.TestCase):
                                         "vm-fetch", "vm-upgrade", "pack-inspect", "pack-explain",
                                         "pack-manifest", "pack-load-report", "pack-key", "pack-build", "pack-publish",
                                         "pack-select", "pack-install", "pack-list", "pack-env", "policy-check", "results",
-                                        "status"})
+                                        "status", "slurm-hook", "slurm-install", "slurm-doctor"})
         for name, schema in SCHEMAS.items():
             Draft202012Validator.check_schema(schema)
             for where, part in objects(schema):

@@ -37,7 +37,7 @@ Cause cause_of(const NoAnswer& answer);
 // The GPUs of a job, by the numbers of SLURM_JOB_GPUS.
 struct JobGpus {
   std::vector<const LookedGpu*> gpus;
-  std::optional<std::string> unknown;  // why no GPU of this node can be told from the numbers
+  std::optional<std::string> unknown;  // why the numbers do not name GPUs of this node
 };
 // Slurm numbers device files, /dev/nvidia3; where those have no numbers, the GPUs in their order on
 // the bus.

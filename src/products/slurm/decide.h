@@ -13,7 +13,7 @@
 
 namespace gpuready::slurm {
 
-// What we did to the node; kept in a file. Only a reason that stands here, and stands in Slurm
+// What we did to the node; kept in a file. Only a reason that is here and in Slurm,
 // letter for letter, is ours to change.
 struct Record {
   std::string node = {};

@@ -19,8 +19,8 @@ struct State {
   std::string_view name;
   Means means;
 };
-// node_state_string() of Slurm 20.11 to 25.05. A state that is not here is no reason not to drain,
-// and one not to resume.
+// As Slurm 20.11 to 25.05 names them. A state that is missing here prevents no drain,
+// and every resume.
 constexpr State kStates[] = {
     {"IDLE", Means::serves},
     {"ALLOCATED", Means::serves},

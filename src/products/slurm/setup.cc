@@ -13,7 +13,7 @@ constexpr std::string_view kHead = "# gpuready slurm install";
 
 // Slurm takes neither arguments nor PATH, so a script holds both.
 std::string script(const Hook& hook, const SetupChoice& choice) {
-  std::string command = fmt::format("{} slurm {}", shell_quoted(choice.program), hook.name);
+  std::string command = fmt::format("{} slurm {}", shell_quoted(choice.gpuready), hook.name);
   if (choice.scontrol) command += " --scontrol " + shell_quoted(*choice.scontrol);
   if (choice.conf) command += " --conf " + shell_quoted(*choice.conf);
   return fmt::format("#!/bin/sh\n{}\nexec {} --quiet\n", kHead, command);

@@ -31,8 +31,8 @@ struct Setup {
   std::vector<std::string> notes;
 };
 struct SetupChoice {
-  std::string program;                        // gpuready
-  std::string folder;                         // of the scripts
+  std::string gpuready;                                 // its path
+  std::string folder;                                   // of the scripts
   std::optional<std::string> scontrol = {}, conf = {};  // named in the scripts
   int interval_s = 300;
 };

@@ -146,7 +146,7 @@ void settle(Host& host, const HookOptions& options, SlurmHookReport& report,
   const auto after = slurm::record_after(situation, report.decision, std::time(nullptr), left);
   const bool changed = after && (!situation.record || slurm::record_text(*after) !=
                                                           slurm::record_text(*situation.record));
-  // A drain is written down first: without the record nobody would know whose it is. A resume only
+  // A drain is written down first: without the record it would be a stranger's. A resume only
   // when it is done.
   if (changed && report.decision.act != Act::resume) write_record(path, *after);
   Result<void> told;

@@ -62,7 +62,7 @@ Result<int> run_install(const InstallOptions& options) {
   const auto conf_text = TRY(host->read_file(report.conf));
   std::vector<std::string> unread;
   const auto conf = TRY(slurm::read_conf(*host, report.conf, unread));
-  slurm::SetupChoice choice{.program = TRY(host->real_path(helper_path())),
+  slurm::SetupChoice choice{.gpuready = TRY(host->real_path(helper_job({}).program)),
                             .folder = options.folder.value_or(folder_of(report.conf) + "/gpuready"),
                             .scontrol = options.slurm.scontrol,
                             .conf = options.slurm.conf ? std::optional(report.conf) : std::nullopt,
@@ -173,7 +173,7 @@ void declare_slurm_install(CommandSpec& command) {
   command.footer =
       "A hook that slurm.conf gives to another program is left to it, and the report says how both "
       "run.\nExit codes: 0 all hooks are gpuready's, or would be; 1 another program has one; 2 "
-      "wrong usage, or a file cannot be read or written; 4 there is no slurm.conf.";
+      "wrong usage, no slurm.conf, or a file cannot be read or written.";
 }
 
 void declare_slurm_doctor(CommandSpec& command) {
@@ -184,8 +184,7 @@ void declare_slurm_doctor(CommandSpec& command) {
   add_output(command, options->globals);
   command.footer =
       "Reads slurm.conf, gres.conf and cgroup.conf.\nExit codes: 0 nothing is wrong; 1 an error "
-      "was found; 2 wrong usage or bad input; 4 there is no slurm.conf, or the GPUs cannot be "
-      "seen.";
+      "was found; 2 wrong usage, or no slurm.conf; 4 the GPUs cannot be seen.";
 }
 
 }  // namespace gpuready::cli

@@ -73,7 +73,7 @@ TEST(SlurmDecide, AReasonOfOthersStaysInEveryCase) {
 TEST(SlurmDecide, WhatWeDrainedIsDrainedOnce) {
   EXPECT_EQ(decide(with(drained(), {kLost})).act, Act::nothing);
   const auto both = decide(with(drained(), {kLost, kUnloaded}));
-  EXPECT_EQ(both.act, Act::drain);  // a new cause is told
+  EXPECT_EQ(both.act, Act::drain);  // for the new cause
   EXPECT_EQ(both.reason, "gpuready: GPU 3: fell off; 1 more (power_cycle)");
   auto s = with(drained(), {kLost, kUnloaded});
   s.record = record_after(s, both, 2000);

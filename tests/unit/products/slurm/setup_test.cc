@@ -5,7 +5,7 @@
 namespace gpuready::slurm {
 namespace {
 
-const SetupChoice kChoice{.program = "/usr/bin/gpuready", .folder = "/etc/slurm/gpuready"};
+const SetupChoice kChoice{.gpuready = "/usr/bin/gpuready", .folder = "/etc/slurm/gpuready"};
 
 Setup plan(std::string_view conf, const SetupChoice& choice = kChoice) {
   return plan_setup(parse_conf(conf, "/etc/slurm/slurm.conf"), choice);
@@ -58,7 +58,7 @@ TEST(SlurmSetup, FlagsOfOthersAreKeptAndTold) {
 
 TEST(SlurmSetup, ScriptsQuoteWhatTheyName) {
   auto choice = kChoice;
-  choice.program = "/opt/it's/gpuready", choice.scontrol = "/opt/slurm/bin/scontrol";
+  choice.gpuready = "/opt/it's/gpuready", choice.scontrol = "/opt/slurm/bin/scontrol";
   choice.conf = "/opt/slurm/etc/slurm.conf";
   EXPECT_EQ(plan("", choice).scripts[1].content,
             "#!/bin/sh\n# gpuready slurm install\nexec '/opt/it'\\''s/gpuready' slurm prolog "
