@@ -4,6 +4,7 @@
 #include <ctime>
 #include <memory>
 
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/deliver_report.h"
 #include "cli/options.h"
@@ -11,6 +12,7 @@
 #include "cli/terminal.h"
 #include "host/atomic_file.h"
 #include "host/lock_wait.h"
+#include "host/machine_id.h"
 #include "report/exit_rules.h"
 #include "report/fields.h"
 #include "report/kept_results.h"
@@ -18,8 +20,7 @@
 namespace gpuready::cli {
 namespace {
 
-// A daily test that starts up to an hour late.
-constexpr double kDefaultValidS = 25 * 3600, kLongestValidS = 366 * 24 * 3600;
+constexpr double kLongestValidS = 366 * 24 * 3600;
 constexpr std::uint32_t kMode = 0644;
 constexpr std::chrono::milliseconds kPatience{5'000};
 
@@ -41,19 +42,30 @@ Result<int> run_status(const StatusCommand& options) {
   const auto start = Clock::now();
   const auto host = make_live_host();
   Envelope envelope = begin_envelope("status");
-  const auto driver = host->read_text("/sys/module/nvidia/version");
-  const Present now{.unix_seconds = std::time(nullptr),
-                    .valid_seconds = static_cast<std::int64_t>(options.valid_s),
-                    .machine_id = envelope.machine_id,
-                    .boot_id = envelope.boot_id,
-                    .driver_version = driver ? find_version(*driver) : std::nullopt};
-  const StatusReport report = status_of(TRY(read_kept_results(*host, options.file)), now);
+  const StatusReport report = TRY(read_status(*host, options.file, options.valid_s));
   envelope.exit = exit_of(report.standing);
   envelope.conclusion = report.line;
   return deliver_report(envelope, report, start, options.globals);
 }
 
 }  // namespace
+
+Result<std::unique_ptr<Storage::Lock>> wait_for_lock(const std::string& path,
+                                                     std::chrono::milliseconds patience) {
+  const auto deadline = deadline_in(patience);
+  return lock_when_free([&] { return live_storage().lock(path); },
+                        [&] { return Clock::now() < deadline && !interrupted(); });
+}
+
+Result<StatusReport> read_status(Host& host, const std::string& file, double valid_s) {
+  const auto driver = host.read_text("/sys/module/nvidia/version");
+  const Present now{.unix_seconds = std::time(nullptr),
+                    .valid_seconds = static_cast<std::int64_t>(valid_s),
+                    .machine_id = machine_id(host),
+                    .boot_id = boot_id(host),
+                    .driver_version = driver ? find_version(*driver) : std::nullopt};
+  return status_of(TRY(read_kept_results(host, file)), now);
+}
 
 Option state_option(std::optional<std::string>& file) {
   return {.name = "--state",
@@ -69,9 +81,7 @@ Result<void> keep_results(const std::optional<std::string>& file, const Report& 
                           const RunExtent& extent) {
   const std::string path = file.value_or(kKeptResultsFile);
   if (!file && ::access(std::string(path, 0, path.rfind('/')).c_str(), W_OK | X_OK) != 0) return {};
-  const auto deadline = deadline_in(kPatience);
-  const auto lock = TRY(lock_when_free([&] { return live_storage().lock(path + ".lock"); },
-                                       [&] { return Clock::now() < deadline && !interrupted(); }));
+  const auto lock = TRY(wait_for_lock(path + ".lock", kPatience));
   const auto host = make_live_host();
   auto before = read_kept_results(*host, path);
   if (!before && before.error().kind == ErrorKind::bad_input && !file) {

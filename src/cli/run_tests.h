@@ -52,6 +52,13 @@ void run_and_judge(Host& host, Report& report, const TestRun& run);
 Option state_option(std::optional<std::string>& file);
 Result<void> keep_results(const std::optional<std::string>& file, const Report& report,
                           const RunExtent& extent);
+// What this file's results are worth on this machine now.
+Result<StatusReport> read_status(Host& host, const std::string& file, double valid_s);
+// A daily test that starts up to an hour late.
+inline constexpr double kDefaultValidS = 25 * 3600;
+// Waits up to `patience` for another process.
+Result<std::unique_ptr<Storage::Lock>> wait_for_lock(const std::string& path,
+                                                     std::chrono::milliseconds patience);
 
 Result<int> run_tests(std::string command, TestCommand options);
 

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "machine/gpu_use.h"
 #include "machine/system/kernel_drivers.h"
 
 namespace gpuready::doctor {
@@ -175,7 +176,7 @@ constexpr ContainerCure kContainerCures[] = {
 
 std::string runtime_of(const Machine& machine) {
   if (machine.container.runtime) return *machine.container.runtime;
-  if (contains(machine.container.cgroup_path.value_or(""), "slurm")) return "slurm";
+  if (in_slurm_job(machine)) return "slurm";
   return {};
 }
 

@@ -171,10 +171,6 @@ const ApiStatus* failed_start(const std::optional<ApiStatus>& start,
 
 bool in_container(const Machine& machine) { return machine.container.runtime.has_value(); }
 
-bool in_slurm_job(const Machine& machine) {
-  return contains(machine.container.cgroup_path.value_or(""), "slurm");
-}
-
 bool not_given(const Machine& machine, const Gpu& gpu) {
   const auto use = access_to(machine, gpu).use;
   return use == GpuUse::not_ours || use == GpuUse::display_only;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "doctor/cause.h"
+#include "machine/gpu_use.h"
 #include "machine/pci/pci_addresses.h"
 #include "machine/system/kernel_drivers.h"
 
@@ -55,7 +56,6 @@ const ApiStatus* failed_call(const Gpu& gpu, std::string_view library, int code)
 const ApiStatus* failed_start(const std::optional<ApiStatus>& start,
                               std::initializer_list<int> codes);
 bool in_container(const Machine& machine);
-bool in_slurm_job(const Machine& machine);
 // The host has this GPU, and this container or job was not given it: nothing is wrong with that.
 bool not_given(const Machine& machine, const Gpu& gpu);
 bool not_given(const Machine& machine, const PciAddress& address);

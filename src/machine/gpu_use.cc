@@ -77,7 +77,7 @@ Answer of_another(const Machine& machine, const Gpu& gpu) {
     return not_ours(node->path, "not given to us: the device cgroup refuses it");
   if (node != nullptr && !node->exists && container)
     return not_ours(node->path, "not given to us: it has no device node here");
-  const bool job = contains(machine.container.cgroup_path.value_or(""), "slurm");
+  const bool job = in_slurm_job(machine);
   // One whose node can be opened was given to us, and that NVML does not list it is a fault.
   const bool reachable = node != nullptr && node->exists && node->openable.value_or(container);
   if ((container || job) && !reachable)
@@ -227,6 +227,12 @@ constexpr Answer (*kQuestions[])(const Machine&, const Gpu&) = {
     of_nvml,    of_cuda,    of_rocm,        of_visibility};
 
 }  // namespace
+
+bool in_slurm_job(const Machine& machine) {
+  const std::string path = machine.container.cgroup_path.value_or("");
+  const auto last = std::string_view(path).substr(path.rfind('/') + 1);
+  return contains(path, "slurm") && !last.starts_with("slurmd.") && !last.starts_with("slurmd@");
+}
 
 bool nvml_started(const Machine& machine) {
   return machine.nvidia.nvml_start && machine.nvidia.nvml_start->ok();

@@ -27,6 +27,10 @@ struct GpuAccess {
 };
 GpuAccess access_to(const Machine& machine, const Gpu& gpu);
 
+// This process belongs to a job of Slurm. The daemon and its hooks, in
+// /system.slice/slurmd.service, do not: they have all GPUs of the node.
+bool in_slurm_job(const Machine& machine);
+
 // NVML answers here.
 bool nvml_started(const Machine& machine);
 

@@ -103,7 +103,8 @@ std::vector<Probe> choose_probes(Host& host, const Machine& machine,
 std::chrono::milliseconds timeout_for(const Machine& machine, const InspectOptions& options) {
   constexpr std::size_t kMostCounted = 64;
   const auto gpus = static_cast<std::int64_t>(std::min(machine.gpus.size(), kMostCounted));
-  return options.probe_timeout + std::chrono::seconds(10) * gpus;
+  return std::min<std::chrono::milliseconds>(
+      options.probe_timeout + std::chrono::seconds(10) * gpus, options.most_probe_timeout);
 }
 
 // The request, or nothing when it would wake a suspended GPU. NVML alone can be asked by address.

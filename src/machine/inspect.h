@@ -17,11 +17,14 @@ struct InspectOptions {
   std::vector<std::string> fakes = {};  // backends to claim, already parsed (fake.h)
   bool is_gpuready = false;  // this process is the program, not one that uses the library
   std::chrono::milliseconds probe_timeout{30'000};  // plus 10 s for each GPU
+  std::chrono::milliseconds most_probe_timeout = std::chrono::milliseconds::max();  // in all
 };
 
 Machine inspect(Host& host, const InspectOptions& options);
 
 // Whether a variable of this process may hide GPUs that the machine has.
 bool hides_gpus(const Visibility& visibility);
+// The variables that may.
+std::vector<std::string> hiding_variables();
 
 }  // namespace gpuready

@@ -35,4 +35,11 @@ bool hides_gpus(const Visibility& visibility) {
   });
 }
 
+std::vector<std::string> hiding_variables() {
+  std::vector<std::string> names;
+  for (const auto& variable : kVariables)
+    if (variable.hides) names.emplace_back(variable.name);
+  return names;
+}
+
 }  // namespace gpuready

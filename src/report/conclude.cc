@@ -283,7 +283,7 @@ std::string others(const Report& report, const MachineTally& tally) {
                : fmt::format(" {} more on the bus {} {}.", number, number == 1 ? "is" : "are", why);
   };
   const auto& container = report.machine.container;
-  const bool job = contains(container.cgroup_path.value_or(""), "slurm");
+  const bool job = in_slurm_job(report.machine);
   const std::string display =
       tally.display_only == 0
           ? ""

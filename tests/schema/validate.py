@@ -5,7 +5,8 @@ usage: validate.py SOURCE_FOLDER DOCUMENTS_FOLDER
 
 DOCUMENTS_FOLDER holds what the unit tests wrote: report.*.json, recording.*.json, probe.*.json,
 selftest.*.json, ternary-verify.*.json, ternary-bench.*.json; and ternary_documents.sh:
-ternary-inspect.*.json, ternary-convert.*.json; and vm_documents.sh: vm-*.json.
+ternary-inspect.*.json, ternary-convert.*.json; vm_documents.sh: vm-*.json; and
+slurm_documents.sh: slurm-*.json.
 """
 import json
 import pathlib
@@ -26,7 +27,8 @@ WRITTEN = ("report", "selftest", "ternary-verify", "ternary-bench", "ternary-ins
            "ternary-convert", "bench-run", "bench-compare", "bench-promote", "bench-history", "vm-drivers",
            "vm-compat", "vm-devices", "vm-operation", "vm-status", "vm-args", "vm-initrd", "vm-doctor",
            "vm-fetch", "vm-upgrade", "pack-inspect", "pack-explain", "pack-key", "pack-build", "pack-publish",
-           "pack-select", "pack-install", "pack-list", "pack-env", "policy-check", "status", "fleet")
+           "pack-select", "pack-install", "pack-list", "pack-env", "policy-check", "status", "fleet",
+           "slurm-hook", "slurm-install", "slurm-doctor")
 # What each of them says of itself.
 ENVELOPE = ("schema", "schema_version", "tool", "command", "created_utc", "machine_id", "boot_id",
             "conclusion", "exit_code", "exit_meaning", "notes", "duration_ms")
@@ -90,7 +92,7 @@ class Schemas(unittest.TestCase):
                                         "vm-fetch", "vm-upgrade", "pack-inspect", "pack-explain",
                                         "pack-manifest", "pack-load-report", "pack-key", "pack-build", "pack-publish",
                                         "pack-select", "pack-install", "pack-list", "pack-env", "policy-check", "results",
-                                        "status", "fleet"})
+                                        "status", "fleet", "slurm-hook", "slurm-install", "slurm-doctor"})
         for name, schema in SCHEMAS.items():
             Draft202012Validator.check_schema(schema)
             for where, part in objects(schema):

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "base/text.h"
+#include "machine/gpu_use.h"
 
 namespace gpuready {
 namespace {
@@ -139,9 +140,7 @@ DrivesDisplay drives_display(const Machine& machine, const PciDevice& device) {
 
 bool is_display_only(const Machine& machine, const PciDevice& device) {
   if (!device.driver || !unbound(device) || passes_through(*device.driver)) return false;
-  if (machine.container.runtime || contains(machine.container.cgroup_path.value_or(""), "slurm") ||
-      is_server(machine.system))
-    return false;
+  if (machine.container.runtime || in_slurm_job(machine) || is_server(machine.system)) return false;
   constexpr std::ptrdiff_t kMostOnADesktop = 2;
   const auto vendor = vendor_of(device);
   const auto cards = std::ranges::count_if(machine.pci, [&](const PciDevice& other) {

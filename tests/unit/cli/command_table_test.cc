@@ -253,7 +253,11 @@ TEST_F(CommandTable, NoCommandWaitsForAPipeThatIsNamedAsAFile) {
         ASSERT_EQ(::waitpid(child, &status, 0), child);
         const std::string what = command + " " + option.name;
         EXPECT_TRUE(WIFEXITED(status)) << what << ": signal " << WTERMSIG(status);
-        // It prints what is to be written into that folder, and reads nothing.
+        // One prints what is to be written into that folder. A hook reads only what it needs, and
+        // fails for a bad GPU only.
+        static const std::set<std::string> kHooks = {"slurm health", "slurm prolog",
+                                                     "slurm epilog"};
+        if (kHooks.contains(command)) continue;
         const bool reads = what != "bench adapter --scripts";
         EXPECT_EQ(WIFEXITED(status) && WEXITSTATUS(status) == 0, !reads) << what;
       }

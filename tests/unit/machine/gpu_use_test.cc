@@ -102,6 +102,21 @@ TEST(GpuUse, ASlurmJobUsesWhatItWasGiven) {
   EXPECT_EQ(use(machine, 1), GpuUse::not_ours);
 }
 
+TEST(GpuUse, SlurmsDaemonAndItsHooksHaveAllGpus) {
+  auto machine = one_listed(2);
+  add_node(machine, 1, true);
+  for (const char* path : {"/system.slice/slurmd.service", "/system.slice/slurmd@n1.service"}) {
+    machine.container.cgroup_path = path;
+    EXPECT_FALSE(in_slurm_job(machine)) << path;
+    EXPECT_EQ(use(machine, 1), GpuUse::unusable) << path;
+  }
+  for (const char* path : {"/system.slice/slurmstepd.scope/job_7/step_0/user/task_0",
+                           "/slurm/uid_1000/job_7/step_batch", "/slurm_n1/uid_0/job_1"}) {
+    machine.container.cgroup_path = path;
+    EXPECT_TRUE(in_slurm_job(machine)) << path;
+  }
+}
+
 TEST(GpuUse, AnAmdGpuThatTheContainerWasNotGivenIsAnothers) {
   Machine machine;
   for (int i = 0; i < 2; ++i) {

@@ -6,6 +6,7 @@
 #include "fleet/fields_fleet.h"
 #include "pack/report/fields.h"
 #include "report/fields.h"
+#include "slurm/report/fields.h"
 #include "ternary/report/fields.h"
 #include "unit/value/describe.h"
 #include "vm/report/fields.h"
@@ -27,7 +28,7 @@ using AllForms =
           PublishReport, ternary::VerifyReport, TernaryTimes, ConvertOutcome, InspectReport,
           VmDevices, ArgsReport, InitrdOutcome, VmDoctorReport, DriversReport, CompatReport,
           FetchReport, VmOperation, VmStatus, UpgradeReport, PolicyReport, KeptResults,
-          StatusReport, fleet::Fleet>;
+          StatusReport, fleet::Fleet, SlurmHookReport, SlurmInstallReport, SlurmDoctorReport>;
 
 TEST(Schemas, AreCurrent) {
   AllForms::each([]<class T>() {

@@ -1,0 +1,190 @@
+// `slurm install` and `slurm doctor`: Slurm's configuration.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "cli/deliver_report.h"
+#include "host/atomic_file.h"
+#include "jobs/helper.h"
+#include "machine/gpu_use.h"
+#include "slurm/check_conf.h"
+#include "slurm/cli/slurm_commands.h"
+#include "slurm/cli/slurm_node.h"
+#include "slurm/report/exit_rules.h"
+
+namespace gpuready::cli {
+namespace {
+
+constexpr std::uint32_t kScriptMode = 0755;
+constexpr const char* kPluginFolders[] = {"/usr/lib/x86_64-linux-gnu/slurm-wlm",
+                                          "/usr/lib/aarch64-linux-gnu/slurm-wlm",
+                                          "/usr/lib64/slurm",
+                                          "/usr/lib/slurm",
+                                          "/usr/local/lib/slurm",
+                                          "/opt/slurm/lib/slurm"};
+
+struct InstallOptions {
+  Globals globals;
+  SlurmNodeOptions slurm;
+  std::optional<std::string> folder;
+  std::optional<int> interval_s;
+  bool write = false;
+};
+
+std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+
+Result<std::string> conf_path(Host& host, const SlurmNodeOptions& options) {
+  if (!options.conf) return slurm::find_conf(host);
+  if (options.conf->starts_with('/')) return *options.conf;
+  return host.real_path(*options.conf);
+}
+
+Result<void> write_setup(const SlurmInstallReport& report, const std::string& conf_text,
+                         const std::string& folder) {
+  Storage& storage = live_storage();
+  if (const auto made = storage.make_folder(folder, kScriptMode);
+      !made && made.error().code != EEXIST)
+    return made;
+  for (const auto& file : report.files)
+    TRY(write_file_atomically(file.path, file.content, {.mode = kScriptMode}));
+  if (report.lines.empty()) return {};
+  return write_file_atomically(report.conf, slurm::with_lines(conf_text, report.lines));
+}
+
+Result<int> run_install(const InstallOptions& options) {
+  const auto start = Clock::now();
+  const auto host = make_live_host();
+  SlurmInstallReport report{.conf = TRY(conf_path(*host, options.slurm))};
+  const auto conf_text = TRY(host->read_file(report.conf));
+  std::vector<std::string> unread;
+  const auto conf = TRY(slurm::read_conf(*host, report.conf, unread));
+  slurm::SetupChoice choice{.gpuready = TRY(host->real_path(helper_job({}).program)),
+                            .folder = options.folder.value_or(folder_of(report.conf) + "/gpuready"),
+                            .scontrol = options.slurm.scontrol,
+                            .conf = options.slurm.conf ? std::optional(report.conf) : std::nullopt,
+                            .interval_s = options.interval_s.value_or(300)};
+  if (!choice.folder.starts_with('/'))
+    return fail(ErrorKind::bad_input,
+                "--folder " + printable(choice.folder) + ": Slurm wants an absolute path");
+  auto setup = slurm::plan_setup(conf, choice);
+  report.files = std::move(setup.scripts);
+  report.lines = std::move(setup.lines);
+  report.taken = std::move(setup.taken);
+  report.hints = std::move(setup.notes);
+  for (const auto& file : unread) report.hints.push_back("not read: " + file);
+  if (options.write) {
+    TRY(write_setup(report, conf_text, choice.folder));
+    report.written = true;
+  }
+  Envelope envelope = begin_envelope("slurm install");
+  envelope.exit = exit_of(report);
+  envelope.conclusion = conclusion(report);
+  return deliver_report(envelope, report, start, options.globals);
+}
+
+struct DoctorOptions {
+  Globals globals;
+  SlurmNodeOptions slurm;
+};
+
+std::optional<bool> has_nvml_plugin(Host& host, const slurm::Conf& conf) {
+  std::vector<std::string> folders(std::begin(kPluginFolders), std::end(kPluginFolders));
+  if (const auto named = slurm::value_of(conf, "PluginDir")) {
+    folders.clear();
+    for (const auto folder : split(*named, ":")) folders.emplace_back(folder);
+  }
+  std::optional<bool> found;
+  for (const auto& folder : folders)
+    if (host.exists(folder)) found = found.value_or(false) || host.exists(folder + "/gpu_nvml.so");
+  return found;
+}
+
+Result<int> run_slurm_doctor(const DoctorOptions& options) {
+  const auto start = Clock::now();
+  // The configuration is this machine's, also where the GPUs are a recording's.
+  const auto here = make_live_host();
+  const auto host = TRY(open_host(options.globals));
+  const auto machine = TRY(inspect_as_asked(*host, options.globals, {}));
+  SlurmDoctorReport report{.node = TRY(node_name(*here, options.slurm))};
+  slurm::ConfView view{.machine = machine, .node = report.node};
+  const auto path = TRY(conf_path(*here, options.slurm));
+  view.slurm = TRY(slurm::read_conf(*here, path, report.unseen));
+  const auto beside = [&](const char* name) -> std::optional<slurm::Conf> {
+    auto conf = slurm::read_conf(*here, folder_of(path) + "/" + name, report.unseen);
+    if (conf) return *std::move(conf);
+    if (conf.error().kind != ErrorKind::not_found) report.unseen.push_back(conf.error().message);
+    return std::nullopt;
+  };
+  view.gres = beside("gres.conf");
+  view.cgroup = beside("cgroup.conf");
+  view.nvml_plugin = has_nvml_plugin(*here, view.slurm);
+  for (const auto& file : slurm::named_files(view)) {
+    auto& whose = file.starts_with("/dev/") ? *host : *here;
+    const auto status = whose.status(file);
+    const bool can_run =
+        status && (status->kind != FileKind::regular || (status->mode & 0111) != 0);
+    if (!can_run) view.missing.insert(file);
+  }
+  for (const auto* conf :
+       {&view.slurm, view.gres ? &*view.gres : nullptr, view.cgroup ? &*view.cgroup : nullptr})
+    if (conf != nullptr)
+      for (const auto& line : *conf)
+        if (std::ranges::find(report.files, line.file) == report.files.end())
+          report.files.push_back(line.file);
+  report.gpus = machine.gpus.size();
+  if (machine.gpus.empty()) report.bus_unread = why_bus_unread(machine);
+  report.findings = slurm::check_conf(view);
+  Envelope envelope = begin_envelope("slurm doctor");
+  if (options.globals.replay) envelope.machine_id = envelope.boot_id = std::nullopt;
+  envelope.exit = exit_of(report);
+  envelope.conclusion = conclusion(report);
+  return deliver_report(envelope, report, start, options.globals);
+}
+
+}  // namespace
+
+void declare_slurm_install(CommandSpec& command) {
+  auto options = std::make_shared<InstallOptions>();
+  command.run = [options] { return run_install(*options); };
+  command.add({{.name = "--write",
+                .value = &options->write,
+                .help = "Write the scripts, and add the lines to slurm.conf"},
+               {.name = "--folder",
+                .value = &options->folder,
+                .help = "For the scripts, on every node (default: gpuready/ beside slurm.conf)",
+                .type = "FOLDER",
+                .files = Files::written},
+               {.name = "--interval",
+                .value = &options->interval_s,
+                .help = "Seconds between health checks; 300 if not given",
+                .type = "SECONDS",
+                .range = Range{60, 65535}},
+               {.name = "--conf",
+                .value = &options->slurm.conf,
+                .help = "slurm.conf, if not in a usual folder",
+                .type = "FILE",
+                .files = Files::read}});
+  add_scontrol(command, options->slurm);
+  add_output(command, options->globals);
+  command.footer =
+      "A hook that slurm.conf gives to another program is left to it, and the report says how both "
+      "run.\nExit codes: 0 all hooks are gpuready's, or would be; 1 another program has one; 2 "
+      "wrong usage, no slurm.conf, or a file cannot be read or written.";
+}
+
+void declare_slurm_doctor(CommandSpec& command) {
+  auto options = std::make_shared<DoctorOptions>();
+  command.run = [options] { return run_slurm_doctor(*options); };
+  add_node(command, options->slurm);
+  command.add({replay_option(options->globals.replay)});
+  add_output(command, options->globals);
+  command.footer =
+      "Reads slurm.conf, gres.conf and cgroup.conf.\nExit codes: 0 nothing is wrong; 1 an error "
+      "was found; 2 wrong usage, or no slurm.conf; 4 the GPUs cannot be seen.";
+}
+
+}  // namespace gpuready::cli

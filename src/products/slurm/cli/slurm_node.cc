@@ -1,0 +1,37 @@
+#include "slurm/cli/slurm_node.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+
+namespace gpuready::cli {
+
+void add_node(CommandSpec& command, SlurmNodeOptions& options) {
+  command.add({{.name = "--node",
+                .value = &options.node,
+                .help = "This node, as slurm.conf names it (default: SLURMD_NODENAME, else the "
+                        "host's name)",
+                .type = "NAME"},
+               {.name = "--conf",
+                .value = &options.conf,
+                .help = "slurm.conf, if not in a usual folder",
+                .type = "FILE",
+                .files = Files::read}});
+}
+
+void add_scontrol(CommandSpec& command, SlurmNodeOptions& options) {
+  command.add({{.name = "--scontrol",
+                .value = &options.scontrol,
+                .help = "Slurm's scontrol, if neither in a usual folder nor beside slurmd",
+                .type = "PROGRAM",
+                .files = Files::read}});
+}
+
+Result<std::string> node_name(Host& host, const SlurmNodeOptions& options) {
+  if (options.node) return *options.node;
+  if (auto name = host.environment("SLURMD_NODENAME"); name && !name->empty()) return *name;
+  const auto identity = TRY(host.identity());
+  return identity.host_name.substr(0, identity.host_name.find('.'));
+}
+
+}  // namespace gpuready::cli

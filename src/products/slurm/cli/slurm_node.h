@@ -1,0 +1,20 @@
+// What the commands of `slurm` share.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cli/options.h"
+
+namespace gpuready::cli {
+
+struct SlurmNodeOptions {
+  std::optional<std::string> node, scontrol, conf;
+};
+void add_node(CommandSpec& command, SlurmNodeOptions& options);
+void add_scontrol(CommandSpec& command, SlurmNodeOptions& options);
+
+// --node, the variable that slurmd sets, else this host's name.
+Result<std::string> node_name(Host& host, const SlurmNodeOptions& options);
+
+}  // namespace gpuready::cli

@@ -1,0 +1,192 @@
+#include "slurm/conf.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/nodes/hostlist.h"
+#include "base/text.h"
+
+namespace gpuready::slurm {
+namespace {
+
+constexpr std::size_t kMostBytes = 4u << 20;
+constexpr int kDeepest = 8;
+constexpr const char* kFiles[] = {
+    "/etc/slurm/slurm.conf",      "/etc/slurm-llnl/slurm.conf",
+    "/run/slurm/conf/slurm.conf", "/var/spool/slurmd/conf-cache/slurm.conf",
+    "/usr/local/etc/slurm.conf",  "/opt/slurm/etc/slurm.conf"};
+constexpr std::string_view kObjects[] = {"NodeName",     "PartitionName", "NodeSet",
+                                         "FrontendName", "DownNodes",     "SwitchName"};
+
+std::string without_comment(std::string_view line) {
+  std::string text;
+  for (std::size_t at = 0; at < line.size(); ++at) {
+    if (line[at] == '\\' && at + 1 < line.size() && line[at + 1] == '#') continue;
+    if (line[at] == '#' && (at == 0 || line[at - 1] != '\\')) break;
+    text += line[at];
+  }
+  return text;
+}
+
+// Key=Value and Key="A value"; blanks may surround the equals sign.
+std::vector<std::pair<std::string, std::string>> words_of(std::string_view line) {
+  constexpr std::string_view kBlank = " \t\r\n";
+  std::vector<std::pair<std::string, std::string>> words;
+  while (true) {
+    line = trim(line);
+    const auto end = line.find_first_of("= \t");
+    if (line.empty() || end == line.npos) break;
+    const std::string key(line.substr(0, end));
+    line = trim(line.substr(end));
+    if (!line.starts_with('=')) {
+      if (words.empty()) words.emplace_back(key, line);  // "Include FILE"
+      break;
+    }
+    line = trim(line.substr(1));
+    if (line.starts_with('"')) {
+      const auto close = std::min(line.find('"', 1), line.size());
+      words.emplace_back(key, line.substr(1, close - 1));
+      line = line.substr(std::min(close + 1, line.size()));
+    } else {
+      const auto stop = std::min(line.find_first_of(kBlank), line.size());
+      words.emplace_back(key, line.substr(0, stop));
+      line = line.substr(stop);
+    }
+  }
+  return words;
+}
+
+void append(Host& host, const std::string& path, std::string_view text, int depth, Conf& conf,
+            std::vector<std::string>& unread) {
+  for (ConfLine& line : parse_conf(text, path)) {
+    const auto& [key, value] = line.words.front();
+    if (!equals_ignore_case(key, "include")) {
+      conf.push_back(std::move(line));
+      continue;
+    }
+    const std::string file =
+        value.starts_with('/') ? value : path.substr(0, path.rfind('/') + 1) + value;
+    const auto included = host.read_file(file, kMostBytes);
+    if (included && depth < kDeepest)
+      append(host, file, *included, depth + 1, conf, unread);
+    else
+      unread.push_back(fmt::format("{}, included by {}", printable(file), line.place()));
+  }
+}
+
+}  // namespace
+
+std::optional<std::string> ConfLine::value(std::string_view key) const {
+  for (const auto& [name, text] : words)
+    if (equals_ignore_case(name, key)) return text;
+  return std::nullopt;
+}
+
+std::string ConfLine::place() const { return fmt::format("{}:{}", file, number); }
+
+std::string ConfLine::text() const {
+  std::vector<std::string> parts;
+  for (const auto& [key, value] : words) parts.push_back(key + "=" + value);
+  return join(parts, " ");
+}
+
+Conf parse_conf(std::string_view text, const std::string& file) {
+  Conf conf;
+  std::string whole;
+  int number = 0, first = 0;
+  for (const std::string_view line : lines(text)) {
+    ++number;
+    if (whole.empty()) first = number;
+    std::string part = without_comment(line);
+    if (part.ends_with('\\')) {
+      part.pop_back();
+      whole += part;
+      if (whole.empty()) whole = " ";
+      continue;
+    }
+    whole += part;
+    if (auto words = words_of(whole); !words.empty())
+      conf.push_back({.file = file, .number = first, .words = std::move(words)});
+    whole.clear();
+  }
+  if (auto words = words_of(whole); !words.empty())
+    conf.push_back({.file = file, .number = first, .words = std::move(words)});
+  return conf;
+}
+
+Result<Conf> read_conf(Host& host, const std::string& path, std::vector<std::string>& unread) {
+  const auto text = TRY(host.read_file(path, kMostBytes));
+  Conf conf;
+  append(host, path, text, 0, conf, unread);
+  return conf;
+}
+
+const ConfLine* setting(const Conf& conf, std::string_view key) {
+  const ConfLine* found = nullptr;
+  for (const ConfLine& line : conf) {
+    const auto& first = line.words.front().first;
+    const bool object = std::ranges::any_of(
+        kObjects, [&](std::string_view name) { return equals_ignore_case(first, name); });
+    if (!object && line.value(key)) found = &line;
+  }
+  return found;
+}
+
+std::optional<std::string> value_of(const Conf& conf, std::string_view key) {
+  const ConfLine* line = setting(conf, key);
+  const auto value = line != nullptr ? line->value(key) : std::nullopt;
+  return value && !equals_ignore_case(*value, "(null)") && !value->empty() ? value : std::nullopt;
+}
+
+bool lists(const std::optional<std::string>& value, std::string_view word) {
+  if (!value) return false;
+  const auto words = split(*value, ", ");
+  return std::ranges::any_of(words,
+                             [&](std::string_view each) { return equals_ignore_case(each, word); });
+}
+
+Result<std::string> find_conf(Host& host) {
+  if (auto named = host.environment("SLURM_CONF"); named && named->starts_with('/')) return *named;
+  for (const char* file : kFiles)
+    if (host.exists(file)) return std::string(file);
+  return fail(ErrorKind::not_found, "slurm.conf is in no usual folder: name it by --conf");
+}
+
+std::vector<const ConfLine*> lines_of_node(const Conf& conf, std::string_view node) {
+  std::vector<const ConfLine*> found, defaults;
+  for (const ConfLine& line : conf) {
+    if (!equals_ignore_case(line.words.front().first, "NodeName")) continue;
+    const auto names = parse_hostlist(line.words.front().second);
+    if (!names) continue;
+    if (names->size() == 1 && equals_ignore_case(names->front(), "DEFAULT")) {
+      defaults.insert(defaults.begin(), &line);  // the latest counts
+    } else if (std::ranges::find(*names, node) != names->end()) {
+      found.push_back(&line);
+      found.insert(found.end(), defaults.begin(), defaults.end());
+    }
+  }
+  return found;
+}
+
+GresGpus gpus_of_gres(std::string_view gres) {
+  GresGpus gpus;
+  for (std::string_view word : split(gres, ",")) {
+    word = trim(word.substr(0, word.find('(')));
+    const auto parts = split(word, ":");
+    if (parts.empty() || !equals_ignore_case(parts[0], "gpu")) continue;
+    std::optional<std::int64_t> count = 1;
+    std::string type;
+    if (parts.size() > 1) {
+      count = parse_int(parts.back());
+      const bool typed = parts.size() > 2 || !count;
+      if (typed) type = std::string(parts[1]);
+      if (!count) count = 1;
+    }
+    gpus.count += static_cast<int>(std::clamp<std::int64_t>(*count, 0, 1024));
+    gpus.types.push_back(type);
+  }
+  return gpus;
+}
+
+}  // namespace gpuready::slurm

@@ -1,0 +1,33 @@
+. "$LIB"
+cat >scontrol <<'END'
+#!/bin/sh
+[ "$1" = update ] && echo "$@" >>asked
+echo "NodeName=n1 X=1"
+echo "   State=MIXED Y=1"
+END
+chmod +x scontrol
+scontrol=$PWD/scontrol
+hook() { # EXIT_CODE HOOK GPUS MACHINE [OPTION...]
+  rm -rf kept asked
+  mkdir kept
+  SLURM_JOB_ID=7 SLURM_JOB_GPUS=$3 CUDA_VISIBLE_DEVICES=$3 SLURMD_NODENAME=n1 \
+    expect_exit "$1" "$GPUREADY" slurm "$2" --folder kept --scontrol "$scontrol" \
+    --replay "$MACHINES/$4/machine.json" --rehearse "${@:5}"
+}
+bad=$("$GPUREADY" doctor --replay "$MACHINES/one-of-eight-unbound/machine.json" --json - |
+  jq '[.gpu_status[] | select(.status == "not_ready") | .index][0]') || true
+others=$(seq -s, 0 7 | tr , '\n' | grep -vx "$bad" | paste -sd,)
+hook 1 prolog 0-7 one-of-eight-unbound
+expect_in "State=DRAIN Reason=gpuready: rehearsal: GPU $bad" "$(cat asked)"
+hook 0 prolog "$others" one-of-eight-unbound
+[ ! -e asked ] || die "$(cat asked)"
+hook 0 epilog 0-7 one-of-eight-unbound # drained, so Slurm has nothing to add
+expect_in "State=DRAIN" "$(cat asked)"
+scontrol=/bin/false hook 1 epilog 0-7 one-of-eight-unbound
+hook 0 prolog 0-7 base-hgx-h100x8
+hook 0 prolog "" one-of-eight-unbound
+expect_in "the job has no GPU here" "$out"
+# What is not known stops a job only if that is asked for.
+hook 0 prolog 12 base-hgx-h100x8
+expect_in "not known: no GPU here has the number 12" "$out"
+hook 1 prolog 12 base-hgx-h100x8 --fail-unknown

@@ -1,0 +1,141 @@
+#include "slurm/check_conf.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "test_paths.h"
+
+namespace gpuready::slurm {
+namespace {
+
+constexpr const char* kGood =
+    "GresTypes=gpu\nTaskPlugin=task/cgroup,task/affinity\nSelectType=select/cons_tres\n"
+    "HealthCheckProgram=/etc/slurm/gpuready/health\nHealthCheckInterval=300\n"
+    "Prolog=/p\nPrologFlags=Alloc\nPrologEpilogTimeout=120\nNodeName=n[1-8] Gres=gpu:h100:8\n";
+constexpr const char* kGres = "NodeName=n[1-8] Name=gpu Type=h100 File=/dev/nvidia[0-7]\n";
+
+Machine eight_gpus() {
+  Machine machine;
+  for (int i = 0; i < 8; ++i) {
+    Gpu& gpu = machine.gpus.emplace_back();
+    gpu.index = i, gpu.vendor = Vendor::nvidia, gpu.minor_number = i, gpu.nvml_index = i;
+  }
+  return machine;
+}
+
+class SlurmCheckConf : public testing::Test {
+ protected:
+  std::vector<std::string> ids() {
+    ConfView view{.machine = machine, .node = "n3"};
+    view.slurm = parse_conf(slurm, "slurm.conf");
+    if (!gres.empty()) view.gres = parse_conf(gres, "gres.conf");
+    view.cgroup = parse_conf(cgroup, "cgroup.conf");
+    view.missing = missing;
+    view.nvml_plugin = plugin;
+    std::vector<std::string> found;
+    for (const Finding& finding : check_conf(view)) {
+      EXPECT_FALSE(finding.evidence.empty()) << finding.id;
+      found.push_back(finding.id);
+    }
+    return found;
+  }
+  void replace(std::string_view from, std::string_view to) {
+    const auto at = slurm.find(from);
+    ASSERT_NE(at, slurm.npos) << from;
+    slurm.replace(at, from.size(), to);
+  }
+
+  Machine machine = eight_gpus();
+  std::string slurm = kGood, gres = kGres, cgroup = "ConstrainDevices=yes\n";
+  std::set<std::string> missing;
+  std::optional<bool> plugin;
+};
+
+using Ids = std::vector<std::string>;
+
+TEST_F(SlurmCheckConf, WhatFitsHasNoFinding) { EXPECT_EQ(ids(), Ids{}); }
+
+TEST_F(SlurmCheckConf, ANodeWithoutGpusIsNotLookedAt) {
+  machine.gpus.clear();
+  slurm = "ClusterName=c\nNodeName=n3\n", gres.clear(), cgroup.clear();
+  EXPECT_EQ(ids(), Ids{});
+}
+
+TEST_F(SlurmCheckConf, EachDifferenceIsNamed) {
+  struct Case {
+    const char *from, *to, *id;
+  };
+  for (const Case& each : std::initializer_list<Case>{
+           {"GresTypes=gpu", "GresTypes=nic", "slurm-gres-type-missing"},
+           {"Gres=gpu:h100:8", "Gres=nic:1", "slurm-node-without-gres"},
+           {"NodeName=n[1-8]", "NodeName=m[1-8]", "slurm-node-without-gres"},
+           {"task/cgroup,", "", "slurm-tasks-not-in-cgroups"},
+           {"cons_tres", "linear", "slurm-select-not-by-gpu"},
+           {"Interval=300", "Interval=0", "slurm-health-check-off"},
+           {"HealthCheckProgram=", "#", "slurm-health-check-off"},
+           {"/etc/slurm/gpuready/health", "\"/usr/bin/gpuready slurm health\"",
+            "slurm-hook-not-startable"},
+           {"/etc/slurm/gpuready/health", "gpuready", "slurm-hook-not-startable"},
+           {"PrologEpilogTimeout=120", "", "slurm-hooks-without-limit"},
+           {"PrologFlags=Alloc", "PrologFlags=NoHold2", "slurm-prolog-late"}}) {
+    slurm = kGood;
+    replace(each.from, each.to);
+    EXPECT_EQ(ids(), Ids{each.id}) << each.from << " -> " << each.to;
+  }
+}
+
+TEST_F(SlurmCheckConf, CountsOfBothFilesAndTheMachineAreCompared) {
+  machine.gpus.pop_back();
+  EXPECT_EQ(ids(), Ids{"slurm-gres-too-many"});
+  missing = {"/dev/nvidia7"};  // it says why there are too many
+  EXPECT_EQ(ids(), Ids{"slurm-gres-file-missing"});
+  machine = eight_gpus(), missing.clear();
+  gres = "Name=gpu Type=h100 File=/dev/nvidia[0-5]\n";
+  EXPECT_EQ(ids(), (Ids{"slurm-gres-files-differ", "slurm-gpu-unlisted"}));
+  replace("gpu:h100:8", "gpu:h100:6");
+  EXPECT_EQ(ids(), (Ids{"slurm-gres-too-few", "slurm-gpu-unlisted"}));
+}
+
+TEST_F(SlurmCheckConf, GresConfMustSpeakOfTheNode) {
+  gres.clear();
+  EXPECT_EQ(ids(), Ids{"slurm-gres-conf-missing"});
+  gres = "NodeName=m1 Name=gpu File=/dev/nvidia0\nName=nic File=/dev/x\n";
+  EXPECT_EQ(ids(), Ids{"slurm-gres-conf-missing"});
+  gres = "AutoDetect=nvml\n";
+  EXPECT_EQ(ids(), Ids{});
+  plugin = false;
+  EXPECT_EQ(ids(), Ids{"slurm-no-nvml-plugin"});
+  gres = "AutoDetect=off\n";
+  EXPECT_EQ(ids(), Ids{"slurm-gres-conf-missing"});
+  gres = "Name=gpu Type=a100 File=/dev/nvidia[0-7]\n";
+  EXPECT_EQ(ids(), Ids{"slurm-gres-type-differs"});
+}
+
+TEST_F(SlurmCheckConf, GpusInInstancesAreNotGivenWhole) {
+  for (Gpu& gpu : machine.gpus) gpu.mig_enabled = true;
+  EXPECT_EQ(ids(), Ids{"slurm-mig-by-whole-gpus"});
+  gres = "AutoDetect=nvml\n";
+  EXPECT_EQ(ids(), Ids{});
+}
+
+TEST_F(SlurmCheckConf, DevicesMustBeConstrainedAndHooksMustExist) {
+  cgroup = "ConstrainCores=yes\n";
+  EXPECT_EQ(ids(), Ids{"slurm-devices-not-constrained"});
+  cgroup = "ConstrainDevices=Yes\n";
+  missing = {"/p"};
+  EXPECT_EQ(ids(), Ids{"slurm-hook-not-startable"});
+}
+
+// Each row has its heading in the page, and a test here that sees it.
+TEST(SlurmCauses, OfTheConfigurationAreDocumented) {
+  std::stringstream page;
+  page << std::ifstream(std::string(GPUREADY_SOURCE_DIR) + "/docs/slurm.md").rdbuf();
+  for (const ConfCause& row : conf_causes())
+    EXPECT_NE(page.str().find("`" + std::string(row.id) + "`"), std::string::npos) << row.id;
+}
+
+}  // namespace
+}  // namespace gpuready::slurm

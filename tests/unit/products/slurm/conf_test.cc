@@ -1,0 +1,85 @@
+#include "slurm/conf.h"
+
+#include <gtest/gtest.h>
+
+#include "host/recording/recording.h"
+
+namespace gpuready::slurm {
+namespace {
+
+TEST(SlurmConf, LinesAreKeysAndValues) {
+  const auto conf = parse_conf(
+      "# a comment\n"
+      "ClusterName=c  SlurmUser=root # why\n"
+      "GresTypes = gpu,\\\n"
+      "  mps\n"
+      "\n"
+      "Reason=\"two words\" X=a\\#b\n"
+      "nodename=n[1-2] Gres=gpu:2\n",
+      "/etc/slurm/slurm.conf");
+  ASSERT_EQ(conf.size(), 4u);
+  EXPECT_EQ(conf[0].value("slurmuser"), "root");
+  EXPECT_EQ(conf[0].number, 2);
+  EXPECT_EQ(conf[1].place(), "/etc/slurm/slurm.conf:3");
+  EXPECT_EQ(conf[2].value("Reason"), "two words");
+  EXPECT_EQ(conf[2].value("X"), "a#b");
+  EXPECT_EQ(conf[3].value("Gres"), "gpu:2");
+  EXPECT_TRUE(parse_conf("\\\n\\\n=\n==a\nword\n\"\n", "f").size() <= 2);
+}
+
+TEST(SlurmConf, TheLastSettingCountsAndThoseOfNodesDoNot) {
+  const auto conf =
+      parse_conf("Prolog=/a\nProlog=/b\nNodeName=n1 Gres=gpu:4 Prolog=/c\nEpilog=(null)\n", "f");
+  EXPECT_EQ(value_of(conf, "prolog"), "/b");
+  EXPECT_EQ(value_of(conf, "Gres"), std::nullopt);
+  EXPECT_EQ(value_of(conf, "Epilog"), std::nullopt);
+  EXPECT_TRUE(lists("Alloc, Contain", "contain"));
+  EXPECT_FALSE(lists("Allocate", "Alloc"));
+  EXPECT_FALSE(lists(std::nullopt, "Alloc"));
+}
+
+TEST(SlurmConf, NodesAreFoundInTheirLists) {
+  const auto conf = parse_conf(
+      "NodeName=DEFAULT Gres=gpu:8 CPUs=2\nNodeName=a[01-16,20] Port=1\nNodeName=login CPUs=4\n",
+      "f");
+  EXPECT_EQ(lines_of_node(conf, "a07").size(), 2u);
+  EXPECT_EQ(lines_of_node(conf, "a07")[0]->value("Port"), "1");
+  EXPECT_EQ(lines_of_node(conf, "a07")[1]->value("Gres"), "gpu:8");
+  EXPECT_EQ(lines_of_node(conf, "login")[0]->value("CPUs"), "4");
+  EXPECT_TRUE(lines_of_node(conf, "a17").empty());
+}
+
+TEST(SlurmConf, GresCountsGpusByType) {
+  EXPECT_EQ(gpus_of_gres("gpu:8").count, 8);
+  EXPECT_EQ(gpus_of_gres("gpu").count, 1);
+  const auto two = gpus_of_gres("gpu:h100:4(S:0,1),gpu:a100:2(S:0),nic:4,mps:100");
+  EXPECT_EQ(two.count, 6);
+  EXPECT_EQ(two.types, (std::vector<std::string>{"h100", "a100"}));
+  EXPECT_EQ(gpus_of_gres("gpu:tesla").count, 1);
+  EXPECT_EQ(gpus_of_gres("gpu:tesla").types.at(0), "tesla");
+  EXPECT_EQ(gpus_of_gres("nic:4,,:").count, 0);
+  EXPECT_EQ(gpus_of_gres("gpu:99999999999999").count, 1024);
+}
+
+TEST(SlurmConf, IncludesAreReadFromTheFolderOfTheFile) {
+  Recording recording;
+  recording.closed_world = true;
+  const auto file = [&](const char* path, const char* text) {
+    recording.files[path] = std::string(text);
+  };
+  file("/etc/slurm/slurm.conf", "Include nodes.conf\nProlog=/p\ninclude /no/such\n");
+  file("/etc/slurm/nodes.conf", "NodeName=n1 Gres=gpu:1\nInclude slurm.conf\n");
+  const auto host = make_recorded_host(std::move(recording));
+  std::vector<std::string> unread;
+  const auto conf = read_conf(*host, "/etc/slurm/slurm.conf", unread);
+  ASSERT_TRUE(conf);
+  EXPECT_EQ(conf->front().file, "/etc/slurm/nodes.conf");
+  EXPECT_EQ(value_of(*conf, "Prolog"), "/p");
+  // One file that cannot be read at each depth, and the circle where it is cut.
+  EXPECT_FALSE(unread.empty());
+  EXPECT_EQ(unread.back(), "/no/such, included by /etc/slurm/slurm.conf:3");
+  EXPECT_FALSE(read_conf(*host, "/etc/slurm/gres.conf", unread));
+}
+
+}  // namespace
+}  // namespace gpuready::slurm
