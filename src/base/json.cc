@@ -147,8 +147,8 @@ class Builder {
 
   std::string_view name_;
   std::span<const std::string_view> left_out_;
-  bool leave_out_ = false;    // the next object or array
-  std::size_t skipped_ = 0;   // levels of one that is left out
+  bool leave_out_ = false;   // the next object or array
+  std::size_t skipped_ = 0;  // levels of one that is left out
   std::string error_;
   std::vector<Frame> frames_;
   std::size_t depth_ = 0;

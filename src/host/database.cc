@@ -52,8 +52,8 @@ std::int64_t Database::Statement::integer(int column) {
 void Database::Close::operator()(sqlite3* database) const { sqlite3_close(database); }
 
 std::unexpected<Error> Database::failed() const {
-  return fail(ErrorKind::bad_input, fmt::format("{}: {}. {}", name_,
-                                                printable(sqlite3_errmsg(database_.get())), cure_));
+  return fail(ErrorKind::bad_input,
+              fmt::format("{}: {}. {}", name_, printable(sqlite3_errmsg(database_.get())), cure_));
 }
 
 Result<Database> Database::open(std::string_view bytes, std::string name, const Form& form) {
@@ -77,8 +77,8 @@ Result<Database> Database::open(std::string_view bytes, std::string name, const 
   auto version = database.prepare("PRAGMA user_version");
   TRY(version.step());
   if (version.integer(0) != form.version)
-    return fail(ErrorKind::unsupported, fmt::format("{} was written by another version. {}",
-                                                    database.name_, form.cure));
+    return fail(ErrorKind::unsupported,
+                fmt::format("{} was written by another version. {}", database.name_, form.cure));
   return database;
 }
 

@@ -44,8 +44,8 @@ class Database {
   };
 
   struct Form {
-    const char* tables;  // CREATE TABLE ...
-    int version;         // of them
+    const char* tables;     // CREATE TABLE ...
+    int version;            // of them
     std::string_view cure;  // of a file that cannot be read: "Delete it: it is rebuilt from ..."
   };
   // `bytes`: of the file; empty for a new one. `name` is what errors call it.

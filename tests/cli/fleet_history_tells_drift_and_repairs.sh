@@ -14,7 +14,7 @@ expect_in "n3: bad since" "$out"
 expect_in "ready by a test of" "$(tr -s '\n ' ' ' <<<"$out")"
 expect_in "n4 GPU 1: VBIOS: 96.00.99.00.01, before:" "$out"
 expect_in "n5: It did not report." "$out"
-# What left the fleet is missed no more, and nothing is told twice.
+# What left the fleet is missed no more, and nothing is reported twice.
 sleep 1.1
 fleet n4:vbios
 rm nodes/n5.json

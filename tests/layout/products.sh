@@ -5,16 +5,17 @@ set -euo pipefail
 source=$1 build=$2 images=$3
 declare -A probe=([ternary]="ternary verify --help" [pack]="pack inspect $build/src/gpuready" [bench]="bench run --help"
   [vm]="vm list --replay $source/tests/machines/vm-host-h100/machine.json"
+  [fleet]="fleet merge --help"
   [slurm]="slurm health --node n --replay $source/tests/machines/base-h100x1/machine.json")
 fail() { echo "GPUREADY_ONLY=$only: $*" >&2; exit 1; }
 
-for only in core ternary pack bench vm slurm; do
+for only in core ternary pack bench vm fleet slurm; do
   cmake -S "$source" -B "$build" --preset release -DGPUREADY_ONLY="core;$only" -DGPUREADY_IMAGES="$images" >"$build.log" ||
     { cat "$build.log" >&2; exit 1; }
   cmake --build "$build" --target gpuready >"$build.log" || { tail -50 "$build.log" >&2; exit 1; }
   program=$build/src/gpuready
   "$program" doctor --replay "$source/tests/machines/base-h100x1/machine.json" >"$build.out" || fail "doctor: exit $?"
-  for product in ternary pack bench vm slurm; do
+  for product in ternary pack bench vm fleet slurm; do
     has=no
     if [ "$product" = "$only" ] || [ "$only-$product" = bench-ternary ]; then has=yes; fi
     listed=no

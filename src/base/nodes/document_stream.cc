@@ -108,10 +108,9 @@ void DocumentStream::add_line(std::string_view line) {
   if (program == programs_.end()) {
     cut_ |= programs_.size() > limits_.documents;
     if (cut_) return;
-    program = programs_
-                  .emplace(std::string(label),
-                           std::make_unique<Splitter>(*this, std::string(label)))
-                  .first;
+    program =
+        programs_.emplace(std::string(label), std::make_unique<Splitter>(*this, std::string(label)))
+            .first;
   }
   program->second->add(rest);
 }

@@ -48,17 +48,17 @@ Result<std::optional<Known>> known_of(const Database& history, const std::string
                .bad_reason = query.text(4)};
 }
 
-// Bad until a test has passed: what a test found is not repaired because nobody tested again.
+// Bad until a test has passed: what a test found is not repaired because no test followed.
 void judge_repair(const Known& known, const NodeReport& report, Node& node, Fleet& out) {
-  if (known.bad_since == 0 || node.state == NodeState::bad || node.state == NodeState::absent) return;
+  if (known.bad_since == 0 || node.state == NodeState::bad || node.state == NodeState::absent)
+    return;
   const bool proven = node.state == NodeState::ready;
-  out.repairs.push_back({.node = node.name,
-                         .bad_since_unix_seconds = known.bad_since,
-                         .reason = known.bad_reason,
-                         .proven = proven,
-                         .tested_unix_seconds = proven
-                                                    ? std::optional(report.created_unix_seconds)
-                                                    : std::nullopt});
+  out.repairs.push_back(
+      {.node = node.name,
+       .bad_since_unix_seconds = known.bad_since,
+       .reason = known.bad_reason,
+       .proven = proven,
+       .tested_unix_seconds = proven ? std::optional(report.created_unix_seconds) : std::nullopt});
   if (proven) return;
   node.state = NodeState::unknown;
   node.action = std::max(node.action, Action::check_again);
@@ -100,7 +100,8 @@ Result<void> take_rates(const Database& history, const NodeReport& report, Fleet
   };
   std::map<std::pair<std::string, std::int64_t>, Usual> before;
   while (TRY(query.step()))
-    before[{query.text(0), query.integer(1)}] = {query.integer(2), query.number(3), query.number(4)};
+    before[{query.text(0), query.integer(1)}] = {query.integer(2), query.number(3),
+                                                 query.number(4)};
   auto insert = history.prepare("INSERT OR REPLACE INTO rates VALUES (?, ?, ?, ?, ?, ?)");
   for (const NodeRate& rate : report.rates) {
     if (!std::isfinite(rate.value)) continue;

@@ -1,5 +1,5 @@
-// What a fleet was like before: nodes that reported, their facts and rates, and what was wrong. So a
-// node that no longer reports is missed, drift shows, and a repair counts when a test has passed.
+// What a fleet was like before: nodes that reported, their facts and rates, and what was wrong. So
+// a node that no longer reports is missed, drift shows, and a repair counts when a test has passed.
 #pragma once
 
 #include "fleet/fleet.h"
@@ -15,7 +15,7 @@ extern const Database::Form kHistoryForm;
 Result<std::vector<std::string>> known_nodes(const Database& history);
 
 // Adds what changed since the latest report of each node to `out`, and takes the reports in.
-// `reports`: those that count, one a node, of which `out` has the nodes. A report that is not newer
+// `reports`: those that count, one a node; `out` has their nodes. A report that is not newer
 // than what is known of its node changes nothing.
 Result<void> compare_with_history(const Database& history,
                                   const std::vector<const NodeReport*>& reports, Fleet& out);

@@ -27,15 +27,16 @@ std::string not_counted(const NodeReport& report, const MergeOptions& options) {
   const std::int64_t age = options.now_unix_seconds - report.created_unix_seconds;
   if (age > options.valid_seconds) return "the latest report is " + age_text(age) + " old";
   if (age < -kClockError)
-    return fmt::format("its clock is {} ahead, so the age of its report is not known", age_text(-age));
+    return fmt::format("its clock is {} ahead, so the age of its report is not known",
+                       age_text(-age));
   return {};
 }
 
 const NodeCause* worst_of(const NodeReport& report) {
   const NodeCause* worst = nullptr;
   for (const NodeCause& cause : report.causes)
-    if (worst == nullptr || std::tie(cause.severity, cause.action) >
-                                std::tie(worst->severity, worst->action))
+    if (worst == nullptr ||
+        std::tie(cause.severity, cause.action) > std::tie(worst->severity, worst->action))
       worst = &cause;
   return worst;
 }
@@ -111,8 +112,9 @@ Result<Fleet> merge(const std::vector<NodeReport>& reports, const MergeOptions& 
       continue;
     }
     node.state = state_of(report);
-    node.action = node.state == NodeState::bad && report.action == Action::none ? Action::check_again
-                                                                               : report.action;
+    node.action = node.state == NodeState::bad && report.action == Action::none
+                      ? Action::check_again
+                      : report.action;
     node.reason = reason_of(report, node.state);
     counted.push_back(&report);
     if (report.claimed != name && !report.claimed.empty())
@@ -123,8 +125,8 @@ Result<Fleet> merge(const std::vector<NodeReport>& reports, const MergeOptions& 
   for (const NodeReport* report : counted)
     for (const NodeCause& found : report->causes) {
       Cause& cause = causes[found.id];
-      if (cause.nodes.empty() || std::tie(found.severity, found.action) >
-                                     std::tie(cause.severity, cause.action)) {
+      if (cause.nodes.empty() ||
+          std::tie(found.severity, found.action) > std::tie(cause.severity, cause.action)) {
         cause.id = found.id;
         cause.title = found.title;
         cause.cure = found.cure;

@@ -18,7 +18,9 @@ template <class Number>
 Text number(const std::optional<Number>& value, std::string_view unit = "") {
   return value ? Text(fmt::format("{}{}", *value, unit)) : Text();
 }
-Text on_off(const std::optional<bool>& value) { return value ? Text(*value ? "on" : "off") : Text(); }
+Text on_off(const std::optional<bool>& value) {
+  return value ? Text(*value ? "on" : "off") : Text();
+}
 Text not_empty(const std::string& value) { return value.empty() ? Text() : Text(value); }
 
 struct MachineRow {
@@ -74,7 +76,8 @@ constexpr GpuRow kGpu[] = {
 
 void read_facts(const Machine& machine, NodeReport& out) {
   const auto add = [&](std::string_view name, int gpu, Text value) {
-    if (value && !value->empty()) out.facts.push_back({name, gpu, cut(one_line(*value), kMostValue)});
+    if (value && !value->empty())
+      out.facts.push_back({name, gpu, cut(one_line(*value), kMostValue)});
   };
   std::map<std::string, std::size_t> models;
   for (const Gpu& gpu : machine.gpus) {
@@ -91,8 +94,8 @@ void read_facts(const Machine& machine, NodeReport& out) {
   for (const auto& row : kMachine) add(row.name, -1, row.get(machine));
   add("gpuready", -1, out.tool_version);
   if (machine.system.memory_total_bytes)
-    out.rates.push_back({"memory of the node", "B", -1,
-                         static_cast<double>(*machine.system.memory_total_bytes)});
+    out.rates.push_back(
+        {"memory of the node", "B", -1, static_cast<double>(*machine.system.memory_total_bytes)});
   for (const Gpu& gpu : machine.gpus) {
     if (gpu.integrated || gpu.suspended || gpu.name != out.model) continue;
     for (const auto& row : kGpu) add(row.name, gpu.index, row.get(gpu));

@@ -16,10 +16,10 @@ namespace gpuready::fleet {
 namespace {
 
 // What a fleet is not judged by, which is most of a report's bytes.
-constexpr std::string_view kLeftOut[] = {"samples",    "evidence", "lines",      "xids", "nodes",
-                                         "vulkan",     "paths",    "toolkits",   "libraries",
-                                         "mismatches", "digests",  "bad_words",  "timings_ms",
-                                         "processes",  "ports",      "pci",   "explains",   "unseen"};
+constexpr std::string_view kLeftOut[] = {
+    "samples",    "evidence",  "lines",     "xids",       "nodes",    "vulkan",
+    "paths",      "toolkits",  "libraries", "mismatches", "digests",  "bad_words",
+    "timings_ms", "processes", "ports",     "pci",        "explains", "unseen"};
 constexpr std::size_t kMostText = 300, kMostName = 253, kMostCauses = 64;
 
 std::string short_text(std::string_view text, std::size_t most = kMostText) {
@@ -40,7 +40,8 @@ void read_gpus(const Json& doc, NodeReport& out) {
     if (worst && tone_of(*state) != Tone::bad) continue;
     if (worst && tone_of(*worst) == Tone::bad) continue;
     worst = state;
-    out.gpu_reason = fmt::format("GPU {} is {}", get_int(gpu, "index").value_or(-1), to_text(*state));
+    out.gpu_reason =
+        fmt::format("GPU {} is {}", get_int(gpu, "index").value_or(-1), to_text(*state));
     if (const auto reason = get_string(gpu, "reason"); reason && !reason->empty())
       out.gpu_reason += ": " + short_text(*reason);
   }
@@ -67,13 +68,14 @@ Result<void> read_verdicts(const Json& doc, const std::string& name, const Machi
   std::map<std::string, NodeCause> failed;
   for (const Json& item : member(doc, "verdicts")) {
     const Verdict verdict = TRY(value_from_json<Verdict>(item, name));
-    out.tested |= verdict.status == VerdictStatus::passed || verdict.status == VerdictStatus::failed;
+    out.tested |=
+        verdict.status == VerdictStatus::passed || verdict.status == VerdictStatus::failed;
     if (verdict.status == VerdictStatus::failed) {
       NodeCause& cause = failed[verdict.test];
       cause.id = short_text("test-" + verdict.test, 80);
       if (cause.title.empty())
-        cause.title = short_text(fmt::format("{} test, {}: {}", verdict.test, verdict.subject,
-                                             verdict.reason));
+        cause.title = short_text(
+            fmt::format("{} test, {}: {}", verdict.test, verdict.subject, verdict.reason));
       cause.gpus += verdict.uuid ? 1 : 0;
       cause.action = Action::check_again;
     }
@@ -83,10 +85,11 @@ Result<void> read_verdicts(const Json& doc, const std::string& name, const Machi
     if (gpu == nullptr) continue;
     for (const Metric& metric : verdict.metrics)
       if (metric.unit.ends_with("/s"))
-        out.rates.push_back({.name = short_text(verdict.test + ": " + metric_title(metric.name), 80),
-                             .unit = short_text(metric.unit, 16),
-                             .gpu = gpu->index,
-                             .value = metric.value});
+        out.rates.push_back(
+            {.name = short_text(verdict.test + ": " + metric_title(metric.name), 80),
+             .unit = short_text(metric.unit, 16),
+             .gpu = gpu->index,
+             .value = metric.value});
   }
   for (auto& [test, cause] : failed) out.causes.push_back(std::move(cause));
   return {};
@@ -98,17 +101,19 @@ Result<NodeReport> parse_node_report(std::string_view text, const std::string& s
                                      const std::string& label) {
   const Json doc = TRY(parse_json(text, source, kMostReportBytes, kLeftOut));
   if (!value::is_document(doc, kForm<Report>))
-    return fail(ErrorKind::bad_input,
-                fmt::format("{}: {} is not a report: take the JSON of check, test, doctor or detect",
-                            source,
-                            short_text(get_string(doc, "schema").value_or("a text without schema"), 80)));
+    return fail(
+        ErrorKind::bad_input,
+        fmt::format("{}: {} is not a report: take the JSON of check, test, doctor or detect",
+                    source,
+                    short_text(get_string(doc, "schema").value_or("a text without schema"), 80)));
   const Envelope envelope = TRY(value::read_document<Envelope>(doc, source));
   const Machine machine = TRY(value_from_json<Machine>(member(doc, "machine"), source));
   if (machine.source != "live" || !machine.fakes.empty() || !machine.named_libraries.empty() ||
       doc.contains("injected_faults"))
     return fail(ErrorKind::bad_input,
-                source + " does not describe a real machine: it is of a recording, of faked GPUs, of "
-                         "a named library or of an injected fault");
+                source +
+                    " does not describe a real machine: it is of a recording, of faked GPUs, of "
+                    "a named library or of an injected fault");
   NodeReport out;
   out.source = source;
   out.claimed = host_of(machine.system.host_name);

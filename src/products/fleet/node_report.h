@@ -38,9 +38,9 @@ struct NodeRate {
 };
 
 struct NodeReport {
-  std::string name;           // of the node
-  std::string source;         // file or label, for messages
-  std::string claimed;        // what the report says its node is called; may differ from `name`
+  std::string name;     // of the node
+  std::string source;   // file or label, for messages
+  std::string claimed;  // what the report says its node is called; may differ from `name`
   std::string machine_id, tool_version, command, conclusion;
   std::int64_t created_unix_seconds = 0;
   Exit exit = Exit::unknown;

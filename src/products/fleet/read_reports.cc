@@ -37,7 +37,8 @@ Result<void> read_folder(Host& host, const std::string& folder, int depth, Repor
 
 void ReportReader::take(StreamPart part, const std::string& source) {
   const std::string name = part.label.empty() ? source : source + ", " + printable(part.label);
-  if (!part.fault.empty()) return note(fmt::format("{}: a report is broken: {}.", name, part.fault));
+  if (!part.fault.empty())
+    return note(fmt::format("{}: a report is broken: {}.", name, part.fault));
   auto report = parse_node_report(part.text, name, node_of(part.label));
   if (report)
     reports.push_back(*std::move(report));
@@ -55,7 +56,8 @@ Result<void> read_stream(const std::function<Result<std::string_view>()>& next,
     if (piece.empty()) break;
     stream.feed(piece);
   }
-  if (!stream.finish()) reader.note(source + " has more than 100,000 reports; the rest was left out.");
+  if (!stream.finish())
+    reader.note(source + " has more than 100,000 reports; the rest was left out.");
   if (reader.reports.size() + reader.faults.size() == before)
     reader.note(source + " has no report.");
   return {};

@@ -34,8 +34,8 @@ void add_differences(const std::string& siblings, const Reports& group, Fleet& o
     }
   for (const std::string_view name : order) {
     const ByValue& values = facts[name];
-    const auto usual = std::ranges::max_element(
-        values, {}, [](const auto& value) { return value.second.size(); });
+    const auto usual =
+        std::ranges::max_element(values, {}, [](const auto& value) { return value.second.size(); });
     std::size_t compared = 0;
     {
       std::vector<std::string> all;
@@ -98,8 +98,9 @@ void count_lost_gpus(Fleet& out) {
       if (node.state == NodeState::bad || node.state == NodeState::absent) continue;
       node.state = NodeState::bad;
       node.action = std::max(node.action, Action::power_cycle);
-      node.reason = fmt::format("It has {} GPUs; {} of its {} siblings have {}.", difference.value,
-                                difference.usual_nodes, difference.compared_nodes, difference.usual);
+      node.reason =
+          fmt::format("It has {} GPUs; {} of its {} siblings have {}.", difference.value,
+                      difference.usual_nodes, difference.compared_nodes, difference.usual);
     }
   }
 }

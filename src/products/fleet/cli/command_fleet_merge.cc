@@ -1,5 +1,5 @@
-#include <fmt/format.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -75,8 +75,8 @@ Result<fleet::Fleet> merged(Host& host, const FleetMergeOptions& options,
   const auto history = TRY(Database::open(bytes, path, fleet::kHistoryForm));
   for (const std::string& node : options.forget)
     if (!TRY(fleet::forget(history, node)))
-      return fail(ErrorKind::bad_input, fmt::format("--forget {}: {} does not know this node",
-                                                    printable(node), path));
+      return fail(ErrorKind::bad_input,
+                  fmt::format("--forget {}: {} does not know this node", printable(node), path));
   auto fleet = TRY(fleet::merge(reports, merging, &history));
   TRY(write_file_atomically(path, TRY(history.bytes())));
   return fleet;
@@ -91,8 +91,7 @@ Result<int> run_fleet_merge(FleetMergeOptions& options) {
   for (std::string& node : merging.expected) node = node.substr(0, node.find('.'));
   fleet::ReportReader reader;
   if (options.paths.empty()) options.paths = {"-"};
-  for (const std::string& path : options.paths)
-    TRY(read_path(*host, path, reader));
+  for (const std::string& path : options.paths) TRY(read_path(*host, path, reader));
   merging.now_unix_seconds = std::time(nullptr);
   merging.faults = std::move(reader.faults);
   const fleet::Fleet fleet = TRY(merged(*host, options, reader.reports, merging));

@@ -27,10 +27,9 @@ std::string table(std::string_view title, std::initializer_list<std::string_view
 std::string node_rows(const Fleet& fleet) {
   std::string rows;
   for (const NodeGroup& group : groups_of(fleet))
-    rows += row({html_pill(tone_of(group.state), words_of(group.state)), escape_html(group.nodes),
-                 std::to_string(group.count),
-                 action_text(group.action),
-                 escape_html(group.reason)});
+    rows +=
+        row({html_pill(tone_of(group.state), words_of(group.state)), escape_html(group.nodes),
+             std::to_string(group.count), action_text(group.action), escape_html(group.reason)});
   return rows;
 }
 

@@ -21,8 +21,8 @@ using fleet::NodeState;
 
 // In the order of urgency, with the verb of the conclusion.
 constexpr std::pair<NodeState, std::string_view> kStates[] = {
-    {NodeState::ready, "ready"},       {NodeState::bad, "bad"},
-    {NodeState::absent, "incomplete"}, {NodeState::unknown, "unknown"},
+    {NodeState::ready, "ready"},           {NodeState::bad, "bad"},
+    {NodeState::absent, "incomplete"},     {NodeState::unknown, "unknown"},
     {NodeState::not_tested, "not tested"}, {NodeState::no_gpu, "without a GPU"},
 };
 
@@ -115,9 +115,11 @@ std::string render_terminal(const Fleet& fleet, const TerminalStyle& style) {
   for (const NodeGroup& group : groups_of(fleet)) {
     if (group.state == NodeState::ready) continue;
     if (style.quiet && tone_of(group.state) == Tone::neutral) continue;
-    std::string line = group.nodes + ": " + (group.reason.empty() ? words_of(group.state) : group.reason);
+    std::string line =
+        group.nodes + ": " + (group.reason.empty() ? words_of(group.state) : group.reason);
     if (!line.ends_with('.')) line += '.';
-    if (group.action != Action::none) line += fmt::format(" Action: {}.", action_text(group.action));
+    if (group.action != Action::none)
+      line += fmt::format(" Action: {}.", action_text(group.action));
     text.paragraph(0, {text.mark(tone_of(group.state)) + " ", ink_of(tone_of(group.state))}, line);
   }
   if (!fleet.causes.empty() && !style.quiet) {
@@ -154,7 +156,8 @@ std::string render_terminal(const Fleet& fleet, const TerminalStyle& style) {
 }
 
 std::string render_markdown(const Fleet& fleet, const Envelope& envelope) {
-  std::string text = fmt::format("# Fleet\n\n**{}** {}\n", conclusion_of(fleet), envelope.created_utc);
+  std::string text =
+      fmt::format("# Fleet\n\n**{}** {}\n", conclusion_of(fleet), envelope.created_utc);
   const auto list = [&](std::string_view title, const auto& items, auto line) {
     if (items.empty()) return;
     text += fmt::format("\n## {}\n\n", title);
@@ -162,8 +165,9 @@ std::string render_markdown(const Fleet& fleet, const Envelope& envelope) {
   };
   text += "\n| nodes | state | action | why |\n|---|---|---|---|\n";
   for (const NodeGroup& group : groups_of(fleet))
-    text += fmt::format("| {} | {} | {} | {} |\n", markdown_text(group.nodes), words_of(group.state),
-                        action_text(group.action), markdown_text(group.reason));
+    text +=
+        fmt::format("| {} | {} | {} | {} |\n", markdown_text(group.nodes), words_of(group.state),
+                    action_text(group.action), markdown_text(group.reason));
   list("Causes", fleet.causes, [](const auto& c) {
     return markdown_text(cause_text(c)) + (c.cure.empty() ? "" : "  \n  " + markdown_text(c.cure));
   });

@@ -109,7 +109,7 @@ TEST(FleetSiblings, ANodeThatLostGpusIsBad) {
   reports[2].gpus = 0;
   reports[2].model.clear();
   reports[2].facts[0].value = "0";
-  EXPECT_EQ(merged(reports).count(NodeState::bad), 0u);  // 2 of 4 is no usual value
+  EXPECT_EQ(merged(reports).count(NodeState::bad), 0u);  // 2 of 4 is not a usual value
   for (auto& one : nodes(8)) {
     one.name += "x";
     reports.push_back(one);
@@ -135,7 +135,8 @@ TEST(FleetSiblings, TheLimitIsLearned) {
   EXPECT_EQ(slow(97.1, 0), 0u);
   EXPECT_EQ(slow(96.9, 0), 1u);
   // The median of {v, 99 x4, 101 x4} is 99, from which half are at most 0 away... so with noise 2
-  // around 100: {v, 98 x4, 102 x4}: median 98, deviations {98-v, 0 x4, 4 x4}: MAD 4, limit 98 - 35.6.
+  // around 100: {v, 98 x4, 102 x4}: median 98, deviations {98-v, 0 x4, 4 x4}: MAD 4, limit 98
+  // - 35.6.
   EXPECT_EQ(slow(63, 2), 0u);
   EXPECT_EQ(slow(62, 2), 1u);
   EXPECT_EQ(slow(1, 0, 4), 0u);  // too few
