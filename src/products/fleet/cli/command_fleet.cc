@@ -8,8 +8,8 @@ namespace {
 constexpr CommandEntry kFleetSubcommands[] = {
     {"merge", "Merge the reports of many nodes into one page: states, causes, the odd one out",
      declare_fleet_merge,
-     "srun gpuready check --json | gpuready fleet merge --nodes \"$SLURM_JOB_NODELIST\"\n"
-     "gpuready fleet merge reports/ --html fleet.html"},
+     "fleet merge all.json --nodes n[01-64]  # what srun wrote\n"
+     "fleet merge reports/ --html fleet.html"},
 };
 
 void declare_fleet(CommandSpec& command) { command.subcommands = kFleetSubcommands; }
@@ -19,8 +19,8 @@ void declare_fleet(CommandSpec& command) { command.subcommands = kFleetSubcomman
 extern const Product fleet_product;
 const Product fleet_product = {
     .command = {"fleet", "Judge many machines together", declare_fleet,
-                "srun gpuready check --json | gpuready fleet merge\n"
-                "gpuready fleet merge reports/ --html fleet.html"},
+                "fleet merge all.json --nodes n[01-64]  # what srun wrote\n"
+                "fleet merge reports/ --html fleet.html"},
 };
 
 }  // namespace gpuready::cli

@@ -56,8 +56,9 @@ Result<void> read_path(Host& host, const std::string& path, fleet::ReportReader&
   const auto status = TRY(host.status(path));
   if (status.kind == FileKind::regular || status.kind == FileKind::directory)
     return fleet::read_reports(host, path, reader);
-  const Descriptor opened(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!opened) return fail_errno(path, errno);
+  // A pipe that no process writes to is empty.
+  const Descriptor opened(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!opened || ::fcntl(opened.get(), F_SETFL, 0) != 0) return fail_errno(path, errno);
   return read_descriptor(opened.get(), path, reader);
 }
 
