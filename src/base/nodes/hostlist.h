@@ -12,6 +12,11 @@ namespace gpuready {
 
 inline constexpr std::size_t kMostHosts = 100'000;
 
+// "n07" of "n07.cluster.example".
+inline std::string_view short_host_name(std::string_view name) {
+  return name.substr(0, name.find('.'));
+}
+
 // The names in the order of the list, which commas or white space separate. More than kMostHosts
 // are an error.
 Result<std::vector<std::string>> parse_hostlist(std::string_view text);

@@ -99,6 +99,9 @@ struct MergeOptions {
 Result<Fleet> merge(const std::vector<NodeReport>& reports, const MergeOptions& options,
                     const Database* history = nullptr);
 
+// Below it a value is slow: six standard deviations less than usual, and at least 3% less.
+double slow_below(double usual, double standard_deviation);
+
 // Differences and slow ones among siblings. A report that does not count shows nothing.
 void compare_siblings(const std::vector<const NodeReport*>& reports, Fleet& out);
 

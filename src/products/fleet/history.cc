@@ -13,9 +13,9 @@ namespace gpuready::fleet {
 
 const Database::Form kHistoryForm = {
     .tables = R"(
-CREATE TABLE nodes (node TEXT PRIMARY KEY, reported INTEGER, state TEXT, reason TEXT, gpus TEXT,
-                    bad_since INTEGER, bad_reason TEXT);
-CREATE TABLE facts (node TEXT, fact TEXT, gpu INTEGER, value TEXT, since INTEGER,
+CREATE TABLE nodes (node TEXT PRIMARY KEY, reported INTEGER, gpus TEXT, bad_since INTEGER,
+                    bad_reason TEXT);
+CREATE TABLE facts (node TEXT, fact TEXT, gpu INTEGER, value TEXT,
                     PRIMARY KEY (node, fact, gpu)) WITHOUT ROWID;
 CREATE TABLE rates (node TEXT, rate TEXT, gpu INTEGER, count INTEGER, mean REAL, spread REAL,
                     PRIMARY KEY (node, rate, gpu)) WITHOUT ROWID;
@@ -29,30 +29,29 @@ namespace {
 // A rate is compared once it was measured this often. Its mean and mean deviation are those of
 // about the last kWeighed values.
 constexpr std::int64_t kFewest = 5, kWeighed = 16;
-constexpr double kDeviations = 6, kLeastShare = 0.03;
 constexpr double kOfNormal = 1.2533;  // of a normal distribution: deviation / mean deviation
 
 struct Known {
   std::int64_t reported = 0, bad_since = 0;
-  std::string state, gpus, bad_reason;
+  std::string gpus, bad_reason;
 };
 
 Result<std::optional<Known>> known_of(const Database& history, const std::string& node) {
-  auto query = history.prepare(
-      "SELECT reported, state, gpus, bad_since, bad_reason FROM nodes WHERE node = ?");
+  auto query =
+      history.prepare("SELECT reported, bad_since, gpus, bad_reason FROM nodes WHERE node = ?");
   if (!TRY(query.bind(node).step())) return std::nullopt;
   return Known{.reported = query.integer(0),
-               .bad_since = query.integer(3),
-               .state = query.text(1),
+               .bad_since = query.integer(1),
                .gpus = query.text(2),
-               .bad_reason = query.text(4)};
+               .bad_reason = query.text(3)};
 }
 
-// Bad until a test has passed: what a test found is not repaired because no test followed.
+// Bad until a test has passed that is newer than all that is known of the node.
 void judge_repair(const Known& known, const NodeReport& report, Node& node, Fleet& out) {
   if (known.bad_since == 0 || node.state == NodeState::bad || node.state == NodeState::absent)
     return;
-  const bool proven = node.state == NodeState::ready;
+  const bool proven =
+      node.state == NodeState::ready && report.created_unix_seconds > known.reported;
   out.repairs.push_back(
       {.node = node.name,
        .bad_since_unix_seconds = known.bad_since,
@@ -71,7 +70,7 @@ Result<void> take_facts(const Database& history, const NodeReport& report, Fleet
   query.bind(report.name);
   std::map<std::pair<std::string, std::int64_t>, std::string> before;
   while (TRY(query.step())) before[{query.text(0), query.integer(1)}] = query.text(2);
-  auto insert = history.prepare("INSERT OR REPLACE INTO facts VALUES (?, ?, ?, ?, ?)");
+  auto insert = history.prepare("INSERT OR REPLACE INTO facts VALUES (?, ?, ?, ?)");
   for (const NodeFact& fact : report.facts) {
     const auto old = before.find({std::string(fact.name), fact.gpu});
     if (old != before.end() && old->second == fact.value) continue;
@@ -85,7 +84,6 @@ Result<void> take_facts(const Database& history, const NodeReport& report, Fleet
             .bind(fact.name)
             .bind(std::int64_t{fact.gpu})
             .bind(fact.value)
-            .bind(report.created_unix_seconds)
             .run());
   }
   return {};
@@ -108,8 +106,7 @@ Result<void> take_rates(const Database& history, const NodeReport& report, Fleet
     Usual usual{0, rate.value, 0};
     if (const auto found = before.find({rate.name, rate.gpu}); found != before.end())
       usual = found->second;
-    const double limit =
-        usual.mean - std::max(kDeviations * kOfNormal * usual.spread, kLeastShare * usual.mean);
+    const double limit = slow_below(usual.mean, kOfNormal * usual.spread);
     if (usual.count >= kFewest && rate.value < limit) {
       // What is slow now does not become the usual.
       out.slow.push_back({.siblings = "its own history",
@@ -140,10 +137,8 @@ Result<void> take_rates(const Database& history, const NodeReport& report, Fleet
 
 Result<void> take_in(const Database& history, const NodeReport& report, Node& node, Fleet& out) {
   Known known = TRY(known_of(history, node.name)).value_or(Known{});
-  if (report.created_unix_seconds <= known.reported) {
-    if (known.bad_since != 0) judge_repair(known, report, node, out);
-    return {};
-  }
+  judge_repair(known, report, node, out);
+  if (report.created_unix_seconds <= known.reported) return {};
   const std::string gpus = join(report.gpu_ids, " ");
   if (!known.gpus.empty() && known.gpus != gpus) {
     out.changes.push_back({.node = node.name,
@@ -154,17 +149,14 @@ Result<void> take_in(const Database& history, const NodeReport& report, Node& no
     // Other GPUs have other rates.
     TRY(history.prepare("DELETE FROM rates WHERE node = ?").bind(node.name).run());
   }
-  judge_repair(known, report, node, out);
   if (node.state == NodeState::ready) known.bad_since = 0;
   if (node.state == NodeState::bad) {
     if (known.bad_since == 0) known.bad_since = report.created_unix_seconds;
     known.bad_reason = node.reason;
   }
-  TRY(history.prepare("INSERT OR REPLACE INTO nodes VALUES (?, ?, ?, ?, ?, ?, ?)")
+  TRY(history.prepare("INSERT OR REPLACE INTO nodes VALUES (?, ?, ?, ?, ?)")
           .bind(node.name)
           .bind(report.created_unix_seconds)
-          .bind(name_of(node.state))
-          .bind(node.reason)
           .bind(gpus)
           .bind(known.bad_since)
           .bind(known.bad_reason)

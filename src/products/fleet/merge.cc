@@ -25,9 +25,9 @@ std::string age_text(std::int64_t seconds) {
 // Why a report says nothing about the node now; empty: it counts.
 std::string not_counted(const NodeReport& report, const MergeOptions& options) {
   const std::int64_t age = options.now_unix_seconds - report.created_unix_seconds;
-  if (age > options.valid_seconds) return "the latest report is " + age_text(age) + " old";
+  if (age > options.valid_seconds) return "The latest report is " + age_text(age) + " old.";
   if (age < -kClockError)
-    return fmt::format("its clock is {} ahead, so the age of its report is not known",
+    return fmt::format("Its clock is {} ahead, so the age of its report is not known.",
                        age_text(-age));
   return {};
 }
@@ -106,11 +106,7 @@ Result<Fleet> merge(const std::vector<NodeReport>& reports, const MergeOptions& 
       node.reason = fmt::format("{} machines report under this name.", machines.size());
       continue;
     }
-    if (std::string why = not_counted(report, options); !why.empty()) {
-      why[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(why[0])));
-      node.reason = why + ".";
-      continue;
-    }
+    if (node.reason = not_counted(report, options); !node.reason.empty()) continue;
     node.state = state_of(report);
     node.action = node.state == NodeState::bad && report.action == Action::none
                       ? Action::check_again
@@ -146,7 +142,7 @@ Result<Fleet> merge(const std::vector<NodeReport>& reports, const MergeOptions& 
   compare_siblings(counted, out);
   if (history != nullptr) TRY(compare_with_history(*history, counted, out));
   for (std::string fault : options.faults) {
-    if (out.notes.size() == kMostNotes) {
+    if (out.notes.size() >= kMostNotes) {
       out.notes.push_back("More could not be read.");
       break;
     }

@@ -90,7 +90,7 @@ void read_facts(const Machine& machine, NodeReport& out) {
       most = count;
       out.model = cut(one_line(model), kMostValue);
     }
-  add("GPUs", -1, std::to_string(out.gpus));
+  add(kGpuCount, -1, std::to_string(out.gpus));
   for (const auto& row : kMachine) add(row.name, -1, row.get(machine));
   add("gpuready", -1, out.tool_version);
   if (machine.system.memory_total_bytes)

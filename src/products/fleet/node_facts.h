@@ -6,6 +6,8 @@
 
 namespace gpuready::fleet {
 
+inline constexpr std::string_view kGpuCount = "GPUs";  // the fact
+
 // Sets `model`, `gpus`, `facts` and the rates that are not measured, such as memory.
 void read_facts(const Machine& machine, NodeReport& out);
 

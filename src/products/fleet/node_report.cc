@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/clock.h"
+#include "base/nodes/hostlist.h"
 #include "base/text.h"
 #include "fleet/node_facts.h"
 #include "report/fields.h"
@@ -27,18 +28,14 @@ std::string short_text(std::string_view text, std::size_t most = kMostText) {
   return out.size() <= most ? out : cut(out, most);
 }
 
-// "n07.cluster.example" -> "n07"
-std::string host_of(std::string_view name) {
-  return short_text(name.substr(0, name.find('.')), kMostName);
-}
+std::string host_of(std::string_view name) { return short_text(short_host_name(name), kMostName); }
 
 void read_gpus(const Json& doc, NodeReport& out) {
   std::optional<GpuState> worst;
   for (const Json& gpu : member(doc, "gpu_status")) {
     const auto state = named<GpuState>(get_string(gpu, "status").value_or(""));
     if (!state || is_ready(*state) || is_set_apart(*state)) continue;
-    if (worst && tone_of(*state) != Tone::bad) continue;
-    if (worst && tone_of(*worst) == Tone::bad) continue;
+    if (worst && (tone_of(*worst) == Tone::bad || tone_of(*state) != Tone::bad)) continue;
     worst = state;
     out.gpu_reason =
         fmt::format("GPU {} is {}", get_int(gpu, "index").value_or(-1), to_text(*state));
@@ -115,11 +112,9 @@ Result<NodeReport> parse_node_report(std::string_view text, const std::string& s
                     " does not describe a real machine: it is of a recording, of faked GPUs, of "
                     "a named library or of an injected fault");
   NodeReport out;
-  out.source = source;
   out.claimed = host_of(machine.system.host_name);
   out.machine_id = envelope.machine_id.value_or("");
   out.tool_version = short_text(get_string(member(doc, "tool"), "version").value_or(""), 40);
-  out.command = short_text(envelope.command, 40);
   out.conclusion = short_text(envelope.conclusion.value_or(""));
   out.exit = envelope.exit;
   out.product = short_text(machine.system.product_name.value_or(""), 80);

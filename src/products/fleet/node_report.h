@@ -39,9 +39,8 @@ struct NodeRate {
 
 struct NodeReport {
   std::string name;     // of the node
-  std::string source;   // file or label, for messages
   std::string claimed;  // what the report says its node is called; may differ from `name`
-  std::string machine_id, tool_version, command, conclusion;
+  std::string machine_id, tool_version, conclusion;
   std::int64_t created_unix_seconds = 0;
   Exit exit = Exit::unknown;
   bool tested = false;  // check or test, and something was tested

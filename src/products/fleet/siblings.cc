@@ -6,43 +6,44 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "base/statistics.h"
+#include "base/text.h"
 #include "fleet/fleet.h"
+#include "fleet/node_facts.h"
 
 namespace gpuready::fleet {
 namespace {
 
 constexpr std::size_t kFewestNodes = 3, kFewestValues = 5;
-constexpr double kDeviations = 6, kLeastShare = 0.03;
 constexpr double kOfNormal = 1.4826;  // of a normal distribution: deviation / MAD
 
 using Reports = std::vector<const NodeReport*>;
 
-// Nodes of a value, in the order of the reports; a node stands once, however many GPUs have it.
-using ByValue = std::map<std::string, std::vector<std::string>>;
+// A node counts once for each value, however many of its GPUs have it.
+struct Fact {
+  std::map<std::string, std::vector<std::string>> nodes_by_value;
+  std::size_t compared = 0;  // nodes
+  const NodeReport* latest = nullptr;
+};
 
 void add_differences(const std::string& siblings, const Reports& group, Fleet& out) {
-  std::map<std::string_view, ByValue> facts;
+  std::map<std::string_view, Fact> facts;
   std::vector<std::string_view> order;
   for (const NodeReport* report : group)
-    for (const NodeFact& fact : report->facts) {
-      auto [values, fresh] = facts.try_emplace(fact.name);
-      if (fresh) order.push_back(fact.name);
-      auto& nodes = values->second[fact.value];
+    for (const NodeFact& each : report->facts) {
+      const auto [place, fresh] = facts.try_emplace(each.name);
+      if (fresh) order.push_back(each.name);
+      Fact& fact = place->second;
+      if (std::exchange(fact.latest, report) != report) ++fact.compared;
+      auto& nodes = fact.nodes_by_value[each.value];
       if (nodes.empty() || nodes.back() != report->name) nodes.push_back(report->name);
     }
   for (const std::string_view name : order) {
-    const ByValue& values = facts[name];
+    const auto& [values, compared, latest] = facts[name];
     const auto usual =
         std::ranges::max_element(values, {}, [](const auto& value) { return value.second.size(); });
-    std::size_t compared = 0;
-    {
-      std::vector<std::string> all;
-      for (const auto& [value, nodes] : values) all.insert(all.end(), nodes.begin(), nodes.end());
-      std::ranges::sort(all);
-      compared = static_cast<std::size_t>(std::ranges::unique(all).begin() - all.begin());
-    }
     if (values.size() < 2 || compared < kFewestNodes || 3 * usual->second.size() < 2 * compared)
       continue;
     for (const auto& [value, nodes] : values)
@@ -72,8 +73,7 @@ void add_slow(const std::string& siblings, const Reports& group, Fleet& out) {
     for (const Value& value : values) all.push_back(value.rate->value);
     const double middle = median(all);
     for (const double value : all) far.push_back(std::abs(value - middle));
-    const double deviation = kOfNormal * median(far);
-    const double limit = middle - std::max(kDeviations * deviation, kLeastShare * middle);
+    const double limit = slow_below(middle, kOfNormal * median(far));
     for (const Value& value : values)
       if (value.rate->value < limit)
         out.slow.push_back({.siblings = siblings,
@@ -91,10 +91,10 @@ void add_slow(const std::string& siblings, const Reports& group, Fleet& out) {
 // A node with fewer GPUs than most of its siblings has lost some, which it cannot know by itself.
 void count_lost_gpus(Fleet& out) {
   for (const Difference& difference : out.differences) {
-    if (difference.fact != "GPUs") continue;
+    if (difference.fact != kGpuCount) continue;
     for (Node& node : out.nodes) {
       const bool named = std::ranges::find(difference.nodes, node.name) != difference.nodes.end();
-      if (!named || std::stoul(difference.value) >= std::stoul(difference.usual)) continue;
+      if (!named || parse_uint(difference.value) >= parse_uint(difference.usual)) continue;
       if (node.state == NodeState::bad || node.state == NodeState::absent) continue;
       node.state = NodeState::bad;
       node.action = std::max(node.action, Action::power_cycle);
@@ -106,6 +106,11 @@ void count_lost_gpus(Fleet& out) {
 }
 
 }  // namespace
+
+double slow_below(double usual, double standard_deviation) {
+  constexpr double kDeviations = 6, kLeastShare = 0.03;
+  return usual - std::max(kDeviations * standard_deviation, kLeastShare * usual);
+}
 
 void compare_siblings(const Reports& reports, Fleet& out) {
   // A node that lost all of its GPUs belongs to the only model of its product, if there is one.

@@ -70,7 +70,7 @@ std::string list(std::string_view title, const auto& items, auto text) {
 }  // namespace
 
 std::string render_html(const Fleet& fleet, const Envelope& envelope) {
-  const Tone tone = fleet.nodes.empty() ? Tone::warn : tone_of(fleet.nodes.front().state);
+  const Tone tone = tone_of(fleet);
   std::string out = html_head("gpuready fleet");
   out += fmt::format(
       "<body>\n<div class=\"top\"><span class=\"brand\">gpu<i>ready</i></span><span>fleet</span>"

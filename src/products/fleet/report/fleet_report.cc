@@ -59,6 +59,10 @@ Tone tone_of(NodeState state) {
   return Tone::neutral;
 }
 
+Tone tone_of(const Fleet& fleet) {
+  return fleet.nodes.empty() ? Tone::warn : tone_of(fleet.nodes.front().state);
+}
+
 std::string conclusion_of(const Fleet& fleet) {
   std::vector<std::string> parts;
   for (const auto& [state, text] : kStates)
@@ -150,7 +154,7 @@ std::string render_terminal(const Fleet& fleet, const TerminalStyle& style) {
   text.blank();
   for (const auto& note : fleet.notes) text.paragraph(0, {text.mark(Tone::warn) + " "}, note);
   text.blank();
-  const Tone tone = fleet.nodes.empty() ? Tone::warn : tone_of(fleet.nodes.front().state);
+  const Tone tone = tone_of(fleet);
   text.paragraph(0, {text.mark(tone) + " ", ink_of(tone)}, conclusion_of(fleet));
   return text.take();
 }

@@ -16,6 +16,7 @@ std::string render_html(const fleet::Fleet& fleet, const Envelope& envelope);
 
 // What the forms share.
 Tone tone_of(fleet::NodeState state);
+Tone tone_of(const fleet::Fleet& fleet);
 std::string action_text(Action action);  // "reset gpu"; empty: none
 // Nodes of one state, action and reason, as one line.
 struct NodeGroup {

@@ -198,6 +198,18 @@ TEST(FleetHistory, ANodeIsBadUntilATestHasPassed) {
   EXPECT_EQ(state(Exit::ok, false), std::pair(NodeState::not_tested, std::size_t{0}));
 }
 
+TEST(FleetHistory, ATestBeforeTheFaultProvesNoRepair) {
+  const auto history = *Database::open("", "history", kHistoryForm);
+  auto before = report("n0"), bad = report("n0");
+  before.created_unix_seconds -= 10;
+  bad.exit = Exit::unhealthy;
+  merged({bad}, &history);
+  const Fleet fleet = merged({before}, &history);
+  EXPECT_EQ(state_of(fleet, "n0"), NodeState::unknown);
+  ASSERT_EQ(fleet.repairs.size(), 1u);
+  EXPECT_FALSE(fleet.repairs[0].proven);
+}
+
 TEST(FleetHistory, ANodeThatIsSilentIsMissed) {
   const auto history = *Database::open("", "history", kHistoryForm);
   merged(nodes(2), &history);
