@@ -20,14 +20,13 @@
 namespace gpuready::cli {
 namespace {
 
-constexpr double kLongestValidS = 366 * 24 * 3600;
 constexpr std::uint32_t kMode = 0644;
 constexpr std::chrono::milliseconds kPatience{5'000};
 
 struct StatusCommand {
   Globals globals;
   std::string file = kKeptResultsFile;
-  double valid_s = kDefaultValidS;
+  double valid_s = kDefaultValidSeconds;
 };
 
 // Empty before the first run has written the file.
@@ -102,11 +101,7 @@ void declare_status(CommandSpec& command) {
                         "/var/lib/gpuready/results.json)",
                 .type = "FILE",
                 .files = Files::read},
-               {.name = "--valid",
-                .value = &options->valid_s,
-                .help = "How long a good result counts; 25h if not given",
-                .range = Range{1, kLongestValidS},
-                .seconds = true}});
+               valid_option(options->valid_s, "a good result")});
   command.footer =
       "Exit codes: 0 good; 1 bad; 2 the file cannot be read; 3 a GPU that was here, or what was "
       "required, is absent; 4 never tested, tested too long "

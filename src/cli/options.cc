@@ -65,6 +65,15 @@ Option markdown_option(std::optional<std::string>& file, std::string_view what) 
           .files = Files::report};
 }
 
+Option valid_option(double& seconds, std::string_view what) {
+  constexpr double kLongestS = 366 * 24 * 3600;
+  return {.name = "--valid",
+          .value = &seconds,
+          .help = fmt::format("How long {} counts; 25h if not given", what),
+          .range = Range{1, kLongestS},
+          .seconds = true};
+}
+
 Option timeout_option(Globals& globals) {
   return {.name = "--timeout",
           .value = &globals.timeout_s,

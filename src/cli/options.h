@@ -62,6 +62,8 @@ Option replay_option(std::optional<std::string>& file,
                      const char* excludes = nullptr);
 Option html_option(std::optional<std::string>& file);
 Option markdown_option(std::optional<std::string>& file, std::string_view what = "Markdown");
+// --valid: how long `what` counts.
+Option valid_option(double& seconds, std::string_view what);
 
 // --timeout, and --device, which commands that test have.
 Option timeout_option(Globals& globals);

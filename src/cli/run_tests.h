@@ -54,8 +54,6 @@ Result<void> keep_results(const std::optional<std::string>& file, const Report& 
                           const RunExtent& extent);
 // What this file's results are worth on this machine now.
 Result<StatusReport> read_status(Host& host, const std::string& file, double valid_s);
-// A daily test that starts up to an hour late.
-inline constexpr double kDefaultValidS = 25 * 3600;
 // Waits up to `patience` for another process.
 Result<std::unique_ptr<Storage::Lock>> wait_for_lock(const std::string& path,
                                                      std::chrono::milliseconds patience);

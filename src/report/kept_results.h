@@ -13,6 +13,8 @@
 namespace gpuready {
 
 inline constexpr const char* kKeptResultsFile = "/var/lib/gpuready/results.json";
+// How long a good result counts if nothing else is asked for: a daily test may start an hour late.
+inline constexpr std::int64_t kDefaultValidSeconds = 25 * 3600;
 
 // Of one GPU, or of the machine. The order is that of urgency: `status` reports the last one.
 enum class Standing {

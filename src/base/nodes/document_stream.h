@@ -20,7 +20,7 @@ struct StreamLimits {
 struct StreamPart {
   std::string label;       // empty: the stream has none
   std::string text;        // of an object, from brace to brace; not parsed
-  std::string fault = {};  // why there is no whole document; `text` is empty then
+  std::string fault = {};  // why the document is not whole; `text` is empty then
 };
 
 // A document that ends too early, as that of a killed job does, costs only itself: the next begins

@@ -17,8 +17,8 @@ struct Cause {
   std::string text;  // "GPU 3: the GPU has fallen off the bus"
   Action action = Action::none;
   // The lowest level of tests that must pass before it counts as gone. Absent: it is gone when it
-  // is no longer seen. What needs hands on the hardware, or a reset, is not cured by lines of the
-  // kernel log that age out.
+  // is not seen any more. What needs hands on the hardware, or a reset, is not cured by lines of
+  // the kernel log that age out.
   std::optional<Level> needs_test = {};
 };
 

@@ -26,6 +26,12 @@ Evidence not_set(std::string_view file, std::string_view key) {
 }
 Evidence of_machine(const std::string& text) { return doctor::evidence("this machine", text); }
 
+// The line that sets this, or that no line does.
+Matches as_set(const Conf* conf, std::string_view file, std::string_view key) {
+  const ConfLine* line = conf != nullptr ? setting(*conf, key) : nullptr;
+  return seen(line != nullptr ? of_line(*line) : not_set(file, key));
+}
+
 // The GPUs that jobs can be given.
 std::vector<const Gpu*> gpus(const ConfView& view) {
   std::vector<const Gpu*> found;
@@ -50,10 +56,8 @@ std::vector<const ConfLine*> gres_lines(const ConfView& view) {
   if (!view.gres) return found;
   for (const ConfLine& line : *view.gres) {
     if (const auto name = line.value("Name"); !name || !equals_ignore_case(*name, "gpu")) continue;
-    if (const auto nodes = line.value("NodeName")) {
-      const auto names = parse_hostlist(*nodes);
-      if (!names || std::ranges::find(*names, view.node) == names->end()) continue;
-    }
+    if (const auto nodes = line.value("NodeName"); nodes && !names_node(*nodes, view.node))
+      continue;
     found.push_back(&line);
   }
   return found;
@@ -74,8 +78,7 @@ const ConfLine* autodetect(const ConfView& view) {
     for (const ConfLine& line : *view.gres) {
       if (!line.value("AutoDetect")) continue;
       const auto nodes = line.value("NodeName");
-      const auto names = nodes ? parse_hostlist(*nodes) : Result<std::vector<std::string>>();
-      if (!nodes || (names && std::ranges::find(*names, view.node) != names->end())) found = &line;
+      if (!nodes || names_node(*nodes, view.node)) found = &line;
     }
   return found;
 }
@@ -86,8 +89,7 @@ bool detects(const ConfView& view) {
 
 Matches no_gres_type(const ConfView& view) {
   if (lists(value_of(view.slurm, "GresTypes"), "gpu")) return {};
-  const ConfLine* line = setting(view.slurm, "GresTypes");
-  return seen(line != nullptr ? of_line(*line) : not_set("slurm.conf", "GresTypes"));
+  return as_set(&view.slurm, "slurm.conf", "GresTypes");
 }
 
 Matches node_without_gres(const ConfView& view) {
@@ -111,7 +113,7 @@ Matches too_few(const ConfView& view) { return count_differs(view, false); }
 Matches no_gres_conf(const ConfView& view) {
   if (promised(view).count == 0 || detects(view) || !gres_lines(view).empty()) return {};
   return seen(doctor::evidence(
-      "gres.conf", view.gres ? "no line about GPUs of this node" : "there is no such file"));
+      "gres.conf", view.gres ? "no line about GPUs of this node" : "the file is missing"));
 }
 
 Matches file_missing(const ConfView& view) {
@@ -190,16 +192,14 @@ Matches no_task_cgroup(const ConfView& view) {
   if (lists(value_of(view.slurm, "TaskPlugin"), "task/cgroup") ||
       lists(value_of(view.slurm, "TaskPlugin"), "cgroup"))
     return {};
-  const ConfLine* line = setting(view.slurm, "TaskPlugin");
-  return seen(line != nullptr ? of_line(*line) : not_set("slurm.conf", "TaskPlugin"));
+  return as_set(&view.slurm, "slurm.conf", "TaskPlugin");
 }
 
 Matches devices_not_constrained(const ConfView& view) {
   if (!no_task_cgroup(view).empty()) return {};
   const auto value = view.cgroup ? value_of(*view.cgroup, "ConstrainDevices") : std::nullopt;
   if (value && (equals_ignore_case(*value, "yes") || equals_ignore_case(*value, "true"))) return {};
-  const ConfLine* line = view.cgroup ? setting(*view.cgroup, "ConstrainDevices") : nullptr;
-  return seen(line != nullptr ? of_line(*line) : not_set("cgroup.conf", "ConstrainDevices"));
+  return as_set(view.cgroup ? &*view.cgroup : nullptr, "cgroup.conf", "ConstrainDevices");
 }
 
 Matches not_by_gpu(const ConfView& view) {
@@ -211,11 +211,10 @@ Matches not_by_gpu(const ConfView& view) {
 
 Matches health_off(const ConfView& view) {
   const auto interval = value_of(view.slurm, "HealthCheckInterval");
-  const ConfLine* program = setting(view.slurm, "HealthCheckProgram");
-  if (program == nullptr) return seen(not_set("slurm.conf", "HealthCheckProgram"));
+  if (setting(view.slurm, "HealthCheckProgram") == nullptr)
+    return seen(not_set("slurm.conf", "HealthCheckProgram"));
   if (interval && parse_int(*interval).value_or(0) > 0) return {};
-  const ConfLine* line = setting(view.slurm, "HealthCheckInterval");
-  return seen(line != nullptr ? of_line(*line) : not_set("slurm.conf", "HealthCheckInterval"));
+  return as_set(&view.slurm, "slurm.conf", "HealthCheckInterval");
 }
 
 // Slurm starts a hook without a shell and without PATH.
@@ -256,8 +255,7 @@ Matches prolog_late(const ConfView& view) {
   if (!value_of(view.slurm, "Prolog") || lists(flags, "Alloc") || lists(flags, "Contain") ||
       lists(flags, "X11"))
     return {};
-  const ConfLine* line = setting(view.slurm, "PrologFlags");
-  return seen(line != nullptr ? of_line(*line) : not_set("slurm.conf", "PrologFlags"));
+  return as_set(&view.slurm, "slurm.conf", "PrologFlags");
 }
 
 std::vector<ConfCause> make_table() {

@@ -16,7 +16,7 @@ struct ConfView {
   const Machine& machine;
   std::string node;  // as slurm.conf names it
   Conf slurm = {};
-  std::optional<Conf> gres = {}, cgroup = {};  // absent: there is no such file
+  std::optional<Conf> gres = {}, cgroup = {};  // absent: the file is missing
   std::set<std::string> missing = {};    // programs and device files that are named and not there
   std::optional<bool> nvml_plugin = {};  // of Slurm; absent: not known
 };

@@ -153,15 +153,19 @@ Result<std::string> find_conf(Host& host) {
   return fail(ErrorKind::not_found, "slurm.conf is in no usual folder: name it by --conf");
 }
 
+bool names_node(std::string_view list, std::string_view node) {
+  const auto names = parse_hostlist(list);
+  return names && std::ranges::find(*names, node) != names->end();
+}
+
 std::vector<const ConfLine*> lines_of_node(const Conf& conf, std::string_view node) {
   std::vector<const ConfLine*> found, defaults;
   for (const ConfLine& line : conf) {
     if (!equals_ignore_case(line.words.front().first, "NodeName")) continue;
-    const auto names = parse_hostlist(line.words.front().second);
-    if (!names) continue;
-    if (names->size() == 1 && equals_ignore_case(names->front(), "DEFAULT")) {
+    const std::string& names = line.words.front().second;
+    if (equals_ignore_case(names, "DEFAULT")) {
       defaults.insert(defaults.begin(), &line);  // the latest counts
-    } else if (std::ranges::find(*names, node) != names->end()) {
+    } else if (names_node(names, node)) {
       found.push_back(&line);
       found.insert(found.end(), defaults.begin(), defaults.end());
     }

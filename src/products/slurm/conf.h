@@ -38,6 +38,8 @@ bool lists(const std::optional<std::string>& value, std::string_view word);
 // Where slurm.conf is: SLURM_CONF, the usual folders, what slurmd fetched without files.
 Result<std::string> find_conf(Host& host);
 
+// Whether this list of nodes, such as n[1-4], has the node.
+bool names_node(std::string_view list, std::string_view node);
 // Lines about this node: NodeName= with it in its list, or with DEFAULT before.
 std::vector<const ConfLine*> lines_of_node(const Conf& conf, std::string_view node);
 

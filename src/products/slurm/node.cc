@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 
+#include "base/characters.h"
 #include "base/text.h"
 
 namespace gpuready::slurm {
@@ -70,9 +70,7 @@ bool any(const Node& node, Means means) {
 std::vector<std::string> states_of(std::string_view text) {
   std::vector<std::string> states;
   for (std::string_view word : split(text, "+")) {
-    const auto is_mark = [](char c) {
-      return std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_';
-    };
+    const auto is_mark = [](char c) { return !is_letter_or_digit(c) && c != '_'; };
     while (!word.empty() && is_mark(word.back())) word.remove_suffix(1);  // "DOWN*", "IDLE~"
     if (!word.empty()) states.emplace_back(word);
   }

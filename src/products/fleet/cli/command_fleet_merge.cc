@@ -21,11 +21,11 @@
 #include "fleet/report/fleet_report.h"
 #include "host/atomic_file.h"
 #include "host/lock_wait.h"
+#include "report/kept_results.h"
 
 namespace gpuready::cli {
 namespace {
 
-constexpr double kDefaultValidS = 25 * 3600, kLongestValidS = 366 * 24 * 3600;
 constexpr std::size_t kPiece = 1u << 20, kMostHistoryBytes = 1u << 30;
 
 struct FleetMergeOptions {
@@ -33,7 +33,7 @@ struct FleetMergeOptions {
   std::vector<std::string> paths;
   std::optional<std::string> nodes, history;
   std::vector<std::string> forget;
-  double valid_s = kDefaultValidS;
+  double valid_s = kDefaultValidSeconds;
 };
 
 // Standard input, or a pipe.
@@ -89,7 +89,7 @@ Result<int> run_fleet_merge(FleetMergeOptions& options) {
   fleet::MergeOptions merging;
   merging.valid_seconds = static_cast<std::int64_t>(options.valid_s);
   if (options.nodes) merging.expected = TRY(parse_hostlist(*options.nodes));
-  for (std::string& node : merging.expected) node = node.substr(0, node.find('.'));
+  for (std::string& node : merging.expected) node = short_host_name(node);
   fleet::ReportReader reader;
   if (options.paths.empty()) options.paths = {"-"};
   for (const std::string& path : options.paths) TRY(read_path(*host, path, reader));
@@ -125,11 +125,7 @@ void declare_fleet_merge(CommandSpec& command) {
                 .value = &options->nodes,
                 .help = "The nodes that must report, as Slurm writes them: n[01-64],login1",
                 .type = "LIST"},
-               {.name = "--valid",
-                .value = &options->valid_s,
-                .help = "How long a report counts; 25h if not given",
-                .range = Range{1, kLongestValidS},
-                .seconds = true},
+               valid_option(options->valid_s, "a report"),
                {.name = "--history",
                 .value = &options->history,
                 .help = "Keep what nodes reported in this file (SQLite): nodes that reported "

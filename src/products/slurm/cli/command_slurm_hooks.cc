@@ -6,6 +6,7 @@
 #include <memory>
 #include <thread>
 
+#include "base/characters.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "cli/deliver_report.h"
@@ -64,7 +65,7 @@ Seen look_now(const HookOptions& options, bool full) {
 
 StatusReport kept_results(Host& host, const HookOptions& options) {
   if (options.globals.replay) return {};  // those of this machine are about other GPUs
-  auto kept = read_status(host, options.folder + "/results.json", kDefaultValidS);
+  auto kept = read_status(host, options.folder + "/results.json", kDefaultValidSeconds);
   if (kept) return *std::move(kept);
   complain(kept.error());
   return {};
@@ -72,7 +73,7 @@ StatusReport kept_results(Host& host, const HookOptions& options) {
 
 std::string record_path(const HookOptions& options, const std::string& node) {
   std::string name;
-  for (const char c : node) name += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '-';
+  for (const char c : node) name += is_letter_or_digit(c) ? c : '-';
   return fmt::format("{}/slurm-{}.json", options.folder, name);
 }
 

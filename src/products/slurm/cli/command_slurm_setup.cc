@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "base/paths.h"
 #include "base/text.h"
 #include "cli/deliver_report.h"
 #include "host/atomic_file.h"
@@ -34,8 +35,6 @@ struct InstallOptions {
   std::optional<int> interval_s;
   bool write = false;
 };
-
-std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
 Result<std::string> conf_path(Host& host, const SlurmNodeOptions& options) {
   if (!options.conf) return slurm::find_conf(host);
@@ -163,11 +162,7 @@ void declare_slurm_install(CommandSpec& command) {
                 .help = "Seconds between health checks; 300 if not given",
                 .type = "SECONDS",
                 .range = Range{60, 65535}},
-               {.name = "--conf",
-                .value = &options->slurm.conf,
-                .help = "slurm.conf, if not in a usual folder",
-                .type = "FILE",
-                .files = Files::read}});
+               conf_option(options->slurm)});
   add_scontrol(command, options->slurm);
   add_output(command, options->globals);
   command.footer =

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "base/text.h"
+#include "base/nodes/hostlist.h"
 
 namespace gpuready::cli {
 
@@ -12,11 +12,15 @@ void add_node(CommandSpec& command, SlurmNodeOptions& options) {
                 .help = "This node, as slurm.conf names it (default: SLURMD_NODENAME, else the "
                         "host's name)",
                 .type = "NAME"},
-               {.name = "--conf",
-                .value = &options.conf,
-                .help = "slurm.conf, if not in a usual folder",
-                .type = "FILE",
-                .files = Files::read}});
+               conf_option(options)});
+}
+
+Option conf_option(SlurmNodeOptions& options) {
+  return {.name = "--conf",
+          .value = &options.conf,
+          .help = "slurm.conf, if not in a usual folder",
+          .type = "FILE",
+          .files = Files::read};
 }
 
 void add_scontrol(CommandSpec& command, SlurmNodeOptions& options) {
@@ -31,7 +35,7 @@ Result<std::string> node_name(Host& host, const SlurmNodeOptions& options) {
   if (options.node) return *options.node;
   if (auto name = host.environment("SLURMD_NODENAME"); name && !name->empty()) return *name;
   const auto identity = TRY(host.identity());
-  return identity.host_name.substr(0, identity.host_name.find('.'));
+  return std::string(short_host_name(identity.host_name));
 }
 
 }  // namespace gpuready::cli

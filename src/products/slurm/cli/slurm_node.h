@@ -12,6 +12,7 @@ struct SlurmNodeOptions {
   std::optional<std::string> node, scontrol, conf;
 };
 void add_node(CommandSpec& command, SlurmNodeOptions& options);
+Option conf_option(SlurmNodeOptions& options);
 void add_scontrol(CommandSpec& command, SlurmNodeOptions& options);
 
 // --node, the variable that slurmd sets, else this host's name.

@@ -16,7 +16,7 @@ FIELDS_OF(Cause) {
   FIELD(action, "What to do.");
   FIELD(needs_test,
         "The level of tests that must pass before it counts as gone. Absent: it is gone when it "
-        "is no longer seen.");
+        "is not seen any more.");
 }
 FIELDS_OF(Node) {
   visit.about("slurm_node", "What Slurm said of the node.");
