@@ -119,7 +119,7 @@ class Builder {
     return true;
   }
   bool close_skipped(Json&& empty) {
-    if (--skipped_ > 0) return true;
+    --skipped_;
     return add(std::move(empty));
   }
   bool close(Json&& value) {

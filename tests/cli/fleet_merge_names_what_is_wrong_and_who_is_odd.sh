@@ -19,4 +19,15 @@ expect_exit 0 "$GPUREADY" fleet merge nodes
 [ "$out" = "[ok] 16 nodes: 16 ready." ] || die "$out"
 expect_exit 4 "$GPUREADY" fleet merge nodes --nodes n[1-17]
 expect_exit 4 "$GPUREADY" fleet merge /dev/null
+# The worst of a node's GPUs is named; where no node has a GPU, none has lost one.
+rm -r nodes
+"$SOURCE/tests/fleet/nodes.py" "$GPUREADY" nodes 1 n1:several
+expect_exit 1 "$GPUREADY" fleet merge nodes
+expect_in "n1: GPU 1 is not ready: reason 1." "$out"
+"$SOURCE/tests/fleet/nodes.py" "$GPUREADY" nodes 1 n1:several-unknown
+expect_exit 4 "$GPUREADY" fleet merge nodes
+expect_in "n1: GPU 0 is unknown: reason 0." "$out"
+"$SOURCE/tests/fleet/nodes.py" "$GPUREADY" nodes 3 n1:none n2:none n3:none
+expect_exit 0 "$GPUREADY" fleet merge nodes
+expect_in "3 nodes: 0 ready, 3 without a GPU." "$out"
 expect_exit 2 "$GPUREADY" fleet merge nowhere

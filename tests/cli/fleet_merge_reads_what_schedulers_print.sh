@@ -1,12 +1,16 @@
 . "$LIB"
 rm -rf nodes
 "$SOURCE/tests/fleet/nodes.py" "$GPUREADY" nodes 3
-merged() { expect_exit 0 sh -c "$1 | '$GPUREADY' fleet merge"; expect_in "3 nodes: 3 ready." "$out"; }
+# merged COMMAND [NODES]
+merged() {
+  expect_exit 0 sh -c "$1 | '$GPUREADY' fleet merge --nodes ${2:-n1,n2,n3}"
+  expect_in "3 nodes: 3 ready." "$out"
+}
 merged "cat nodes/n1.json nodes/n2.json nodes/n3.json"
 merged "jq -c . nodes/*.json"
 # srun -l, with lines that interleave; clush and pdsh; kubectl logs --prefix.
 merged 'paste -d "\n" nodes/*.json | awk "NF { print (NR - 1) % 3 \": \" \$0 }"'
-merged 'for n in 1 2 3; do sed "s/^/node$n: /" nodes/n$n.json; done'
+merged 'for n in 1 2 3; do sed "s/^/node$n: /" nodes/n$n.json; done' node1,node2,node3
 merged 'for n in 1 2 3; do sed "s/^/[pod\/check-$n\/gpuready] /" nodes/n$n.json; done'
 # The transport's name of a node counts more than what the node says.
 expect_exit 0 sh -c "sed 's/^/login1: /' nodes/n1.json | '$GPUREADY' fleet merge --nodes login1"

@@ -13,6 +13,7 @@ expect_in "9 nodes: 2 ready, 1 bad, 6 unknown." "$out"
 for file in fleet.html fleet.md; do expect_not_in "<script>" "$(cat $file)"; done
 ! LC_ALL=C grep -q $'[\x01-\x08\x0e-\x1f]' stdout.txt fleet.html fleet.md || die "control characters"
 [ "$(wc -c <fleet.html)" -lt 100000 ] || die "long texts are kept"
+[ "$(jq '[.. | strings | length] | max' fleet.json)" -le 300 ] || die "long texts are kept"
 # Not a report, too long, nested too deep: a note each.
 echo '{"schema": "gpuready.status"}' >nodes/n5.json
 python3 -c 'print("{\"a\":" * 100 + "1" + "}" * 100)' >nodes/n6.json

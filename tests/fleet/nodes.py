@@ -27,6 +27,12 @@ def slow(report):
     report["verdicts"][2]["metrics"][0]["value"] = 0.9 * RATE
 
 
+def several(report, states=("in_use", "not_ready", "unknown")):
+    report["exit_code"] = 1 if "not_ready" in states else 4
+    for gpu, status in enumerate(states):
+        report["gpu_status"][gpu].update(status=status, reason=f"reason {gpu}")
+
+
 def fewer(report, count=7):
     del report["machine"]["gpus"][count:], report["gpu_status"][count:]
     report["verdicts"] = [v for v in report["verdicts"] if int(v["subject"].split()[1]) < count]
@@ -44,6 +50,8 @@ CHANGES = {
     "driver": lambda report: report["machine"]["nvidia"].update(module_version="535.104.05"),
     "vbios": lambda report: report["machine"]["gpus"][1].update(vbios_version="96.00.99.00.01"),
     "slow": slow,
+    "several": several,
+    "several-unknown": lambda report: several(report, ("unknown", "in_use", "suspended")),
     "seven": fewer,
     "none": lambda report: fewer(report, 0),
     "stale": lambda report: report.update(created_utc="2020-01-01T00:00:00Z"),

@@ -78,6 +78,7 @@ std::size_t Fleet::count(NodeState state) const {
 Result<Fleet> merge(const std::vector<NodeReport>& reports, const MergeOptions& options,
                     const Database* history) {
   Fleet out;
+  out.notes = options.faults;
   std::map<std::string, std::vector<const NodeReport*>> by_node;
   for (const NodeReport& report : reports) by_node[report.name].push_back(&report);
   for (const std::string& name : options.expected) by_node[name];
@@ -141,12 +142,9 @@ Result<Fleet> merge(const std::vector<NodeReport>& reports, const MergeOptions& 
 
   compare_siblings(counted, out);
   if (history != nullptr) TRY(compare_with_history(*history, counted, out));
-  for (std::string fault : options.faults) {
-    if (out.notes.size() >= kMostNotes) {
-      out.notes.push_back("More could not be read.");
-      break;
-    }
-    out.notes.push_back(std::move(fault));
+  if (out.notes.size() > kMostNotes) {
+    out.notes.resize(kMostNotes);
+    out.notes.push_back("More was left out.");
   }
   std::ranges::stable_sort(out.nodes, [](const Node& a, const Node& b) {
     return std::tuple(a.state, a.action) > std::tuple(b.state, b.action);

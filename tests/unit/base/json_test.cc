@@ -229,5 +229,22 @@ TEST(JsonWrites, NothingThatIsNoNumberOrText) {
   EXPECT_TRUE(text.ends_with("}\n"));
 }
 
+TEST(Json, KeepsEmptyWhatIsLeftOut) {
+  constexpr std::string_view kLeftOut[] = {"samples"};
+  const auto kept = [&](std::string_view text) {
+    const auto doc = parse_json(text, "x", 1 << 20, kLeftOut);
+    return doc ? dump_line(*doc) : doc.error().message;
+  };
+  EXPECT_EQ(kept(R"({"samples": [1, {"a": [2]}], "b": [3]})"), R"({"samples":[],"b":[3]})");
+  EXPECT_EQ(kept(R"({"c": {"samples": {"a": {"a": 1}}, "b": 2}})"),
+            R"({"c":{"samples":{},"b":2}})");
+  EXPECT_EQ(kept(R"({"l": [{"samples": 1}, {"b": [2]}]})"), R"({"l":[{"samples":1},{"b":[2]}]})");
+  // Beyond ASCII the library reads.
+  EXPECT_EQ(kept("{\"samples\": [\"\u00e9\"], \"b\": \"\u00e9\"}"),
+            "{\"samples\":[],\"b\":\"\u00e9\"}");
+  const std::string deep = "{\"samples\": " + std::string(64, '[') + std::string(64, ']') + "}";
+  EXPECT_NE(kept(deep).find("nested deeper"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace gpuready

@@ -143,6 +143,29 @@ TEST(FleetSiblings, TheLimitIsLearned) {
   EXPECT_EQ(slow(1, 0, 5), 1u);
 }
 
+TEST(FleetSiblings, ANodeWithoutGpusIsOnlyBadAmongMachinesThatHaveOneModel) {
+  auto reports = nodes(11);
+  for (std::size_t i = 5; i < 10; ++i) reports[i].model = "A100";
+  reports[10].gpus = 0;
+  reports[10].model.clear();
+  reports[10].facts[0].value = "0";
+  EXPECT_EQ(state_of(merged(reports), "n10"), NodeState::no_gpu);
+  for (auto& one : reports)
+    if (one.gpus > 0) one.model = "H100";
+  EXPECT_EQ(state_of(merged(reports), "n10"), NodeState::bad);
+}
+
+TEST(FleetNotes, AreLimited) {
+  MergeOptions options{.expected = {}, .now_unix_seconds = kNow};
+  options.faults.assign(20, "broken");
+  EXPECT_EQ(merge({}, options)->notes.size(), 20u);
+  options.faults.push_back("broken");
+  EXPECT_EQ(merge({}, options)->notes.size(), 21u);
+  auto reports = nodes(30);
+  for (auto& one : reports) one.claimed = "other";
+  EXPECT_EQ(merged(reports).notes.size(), 21u);
+}
+
 TEST(FleetCauses, AreGroupedAndTheWorstIsFirst) {
   auto reports = nodes(3);
   NodeCause warning, error;
@@ -178,6 +201,17 @@ TEST(FleetHistory, ARateIsComparedWithTheNodesOwn) {
   EXPECT_EQ(slow_at(90), 1u);  // the first that names its GPUs
   one.gpu_ids = {"GPU-c"};
   EXPECT_EQ(slow_at(90), 0u);
+}
+
+TEST(FleetHistory, TheUsualFollowsWhatIsMeasured) {
+  const auto history = *Database::open("", "history", kHistoryForm);
+  auto one = report("n0");
+  // The mean of the first five is 98.3 and their mean deviation 1.1: 96 is within six deviations.
+  for (const double value : {100.0, 99.0, 98.0, 97.5, 97.0, 96.0}) {
+    one.created_unix_seconds += 1;
+    one.rates = {{"memory: write", "B/s", 0, value}};
+    EXPECT_EQ(merged({one}, &history).slow.size(), 0u) << value;
+  }
 }
 
 TEST(FleetHistory, ANodeIsBadUntilATestHasPassed) {
