@@ -38,7 +38,8 @@ Result<void> read_folder(Host& host, const std::string& folder, int depth, Repor
 void ReportReader::take(StreamPart part, const std::string& source) {
   const std::string name = part.label.empty() ? source : source + ", " + printable(part.label);
   if (!part.fault.empty())
-    return note(fmt::format("{}: a report is broken: {}.", name, part.fault));
+    return note(fmt::format("{}: a report is broken: {}.{}", name, part.fault,
+                            part.label.empty() ? " srun mixes reports unless it has -l." : ""));
   auto report = parse_node_report(part.text, name, node_of(part.label));
   if (report)
     reports.push_back(*std::move(report));
