@@ -1,4 +1,4 @@
-#include "report/exposition.h"
+#include "report/metrics/exposition.h"
 
 #include <fmt/format.h>
 

@@ -1,12 +1,11 @@
-// The metrics that are told of a GPU, by whatever exposition: `--prom` and the exporter use the
-// same names and HELP.
+// Metrics of a GPU. Every exposition, `--prom` and the exporter, uses these names and HELP texts.
 #pragma once
 
 #include <functional>
 #include <span>
 #include <string_view>
 
-#include "report/exposition.h"
+#include "report/metrics/exposition.h"
 #include "report/report.h"
 
 namespace gpuready {
@@ -15,7 +14,8 @@ namespace gpuready {
 Labels gpu_labels(const Gpu& gpu);
 using LabelsOf = std::function<Labels(const Gpu&)>;
 
-void add_tool_info(const Report& report, Exposition& out);
+// The run and its exit code, which may be worth something else by now.
+void add_run(const Report& report, Exit exit, Exposition& out);
 void add_gpu_info(const Gpu& gpu, const Labels& labels, Exposition& out);
 void add_gpu_status(std::string_view status, const Labels& labels, Exposition& out);
 void add_gpu_ready(bool ready, const Labels& labels, Exposition& out);

@@ -1,4 +1,4 @@
-#include "report/gpu_metrics.h"
+#include "report/metrics/gpu_metrics.h"
 
 #include <set>
 
@@ -66,7 +66,7 @@ Labels gpu_labels(const Gpu& gpu) {
           {"pci", gpu.pci ? gpu.pci->text() : ""}};
 }
 
-void add_tool_info(const Report& report, Exposition& out) {
+void add_run(const Report& report, Exit exit, Exposition& out) {
   std::string fakes;
   for (const auto& fake : report.machine.fakes) fakes += (fakes.empty() ? "" : ",") + fake;
   out.add("gpuready_info", "gauge", "The tool and what it was asked.",
@@ -77,6 +77,14 @@ void add_tool_info(const Report& report, Exposition& out) {
            {"faked", fakes},
            {"named_libraries", named_libraries_text(report.machine.named_libraries)}},
           1);
+  out.add("gpuready_exit_code", "gauge",
+          "0 all holds, 1 unhealthy, 2 usage, 3 required is absent, 4 not known.", {},
+          static_cast<int>(exit));
+  if (report.machine.system.unix_seconds)
+    out.add("gpuready_read_timestamp_seconds", "gauge", "When the machine was read.", {},
+            static_cast<double>(*report.machine.system.unix_seconds));
+  out.add("gpuready_gpus", "gauge", "GPUs found.", {},
+          static_cast<double>(report.machine.gpus.size()));
 }
 
 void add_gpu_info(const Gpu& gpu, const Labels& labels, Exposition& out) {

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "base/text.h"
-#include "report/gpu_metrics.h"
+#include "report/metrics/gpu_metrics.h"
 #include "report/summary.h"
 #include "value/about.h"
 
@@ -133,16 +133,9 @@ void add_samples(const Report& report, Exposition& out) {
 std::string render_prometheus(const Report& report) {
   const Summary summary = summarize(report);
   Exposition out;
-  add_tool_info(report, out);
-  out.add("gpuready_exit_code", "gauge",
-          "0 all holds, 1 unhealthy, 2 usage, 3 required is absent, 4 not known.", {},
-          static_cast<int>(report.exit));
+  add_run(report, report.exit, out);
   out.add("gpuready_duration_seconds", "gauge", "How long the command took.", {},
           report.duration_ms / 1000);
-  if (report.machine.system.unix_seconds)
-    out.add("gpuready_read_timestamp_seconds", "gauge", "When the machine was read.", {},
-            static_cast<double>(*report.machine.system.unix_seconds));
-  out.add("gpuready_gpus", "gauge", "GPUs found.", {}, static_cast<double>(summary.gpus.size()));
   if (report.verdicts)
     out.add("gpuready_gpus_ready", "gauge", "GPUs that are ready for work.", {}, summary.ready);
   add_gpus(report, summary, out);
