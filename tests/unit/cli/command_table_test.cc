@@ -96,7 +96,7 @@ TEST_F(CommandTable, TimesGpusAndDriversAreWrittenAlikeEverywhere) {
       SCOPED_TRACE(command + " " + option.name);
       const bool of_time = std::ranges::any_of(
           std::initializer_list<const char*>{"timeout", "wait", "duration", "seconds", "silence",
-                                             "budget", "valid", "time"},
+                                             "budget", "valid", "time", "interval"},
           [&](const char* word) { return name.contains(word); });
       EXPECT_EQ(option.seconds, of_time);
       times += of_time;

@@ -122,6 +122,9 @@ Result<int> run_exporter(const ExporterCommand& options) {
   const auto policy = TRY(policy_for(options.policy, options.globals));
   const auto rules = TRY(parse_accept_rules(options.accept));
   TRY(check_named_libraries(*make_live_host()));
+  // What the user named is refused at once; what changes later shows in the metrics.
+  if (options.globals.replay) TRY(open_host(options.globals));
+  if (options.state != kKeptResultsFile) TRY(read_kept_results(*make_live_host(), options.state));
   SamplingOptions sampling{
       .sample_args = sample_args(options.globals),
       .interval = to_milliseconds(options.interval_s),
