@@ -151,6 +151,10 @@ TEST(ExporterPage, AGpuThatIsLostStaysWithItsNumberAndAge) {
   EXPECT_EQ(of(seen, 162, "gpuready_gpu_pcie_errors_total", {kA, "kind=\"replays\""}), "7");
   EXPECT_EQ(of(seen, 162, "gpuready_gpu_temperature_celsius", {kA}), "");
   EXPECT_EQ(of(seen, 162, "gpuready_gpu_temperature_celsius", {kB, "gpu=\"1\""}), "40");
+  // One in another slot does not take its number.
+  sample(seen, machine_of({gpu_at(0, {0, 0x10, 0, 0}, "GPU-c"), gpu_at(1, kSecond, "GPU-b")}), 165);
+  EXPECT_EQ(of(seen, 165, "gpuready_gpu_present", {"GPU-c", "gpu=\"2\""}), "1");
+  EXPECT_EQ(of(seen, 165, "gpuready_gpu_present", {kA, "gpu=\"0\""}), "0");
   // It comes back as itself, or another takes its place.
   sample(seen, both(), 170);
   EXPECT_EQ(of(seen, 170, "gpuready_gpu_present", {kA, "gpu=\"0\""}), "1");
