@@ -34,7 +34,9 @@ run() { local log=$1; shift; "$@" >"$log.log" 2>&1 & children+=($!); }
 free_ports() { python3 -c 'import socket
 taken = [socket.socket() for _ in range(5)]
 for each in taken: each.bind(("127.0.0.1", 0))
-print(*(each.getsockname()[1] for each in taken))'; }
+ports = [each.getsockname()[1] for each in taken]
+for each in taken: each.close()
+print(*ports)'; }
 read -r replayed hanging prometheus alertmanager node < <(free_ports)
 run replayed "$gpuready" exporter --listen "127.0.0.1:$replayed" --interval 1 --state none --replay machine.json
 GPUREADY_LIBNVML=$build/fake_drivers/fake_nvml.so FAKE_NVML="devices=8;hang=nvmlInit_v2;while=$work/hangs" \
