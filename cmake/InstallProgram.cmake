@@ -7,7 +7,11 @@ install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/adapters DESTINATION ${CMAKE_INSTALL_DATADIR}/gpuready COMPONENT program
   FILES_MATCHING PATTERN "*.py")
 install(FILES ${PROJECT_SOURCE_DIR}/packaging/gpuready.service ${PROJECT_SOURCE_DIR}/packaging/gpuready.timer
+  ${PROJECT_SOURCE_DIR}/packaging/gpuready-exporter.service
   DESTINATION lib/systemd/system COMPONENT program)
+install(FILES ${PROJECT_SOURCE_DIR}/packaging/prometheus/gpuready.rules.yml ${PROJECT_SOURCE_DIR}/packaging/grafana/gpuready.json
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/gpuready COMPONENT program)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/packaging/kubernetes DESTINATION ${CMAKE_INSTALL_DATADIR}/gpuready COMPONENT program)
 # systemd finds the program in its own search path.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/src/products/vm/systemd/ DESTINATION lib/systemd/system COMPONENT program)
 # The program itself has its manual pages and completion scripts.

@@ -29,14 +29,6 @@ struct StatusCommand {
   double valid_s = kDefaultValidSeconds;
 };
 
-// Empty before the first run has written the file.
-Result<KeptResults> read_kept_results(Host& host, const std::string& path) {
-  const auto text = host.read_own_file(path);
-  if (text) return parse_kept_results(*text, path);
-  if (text.error().kind == ErrorKind::not_found) return KeptResults{};
-  return std::unexpected(text.error());
-}
-
 Result<int> run_status(const StatusCommand& options) {
   const auto start = Clock::now();
   const auto host = make_live_host();
@@ -56,14 +48,34 @@ Result<std::unique_ptr<Storage::Lock>> wait_for_lock(const std::string& path,
                         [&] { return Clock::now() < deadline && !interrupted(); });
 }
 
-Result<StatusReport> read_status(Host& host, const std::string& file, double valid_s) {
+Result<KeptResults> read_kept_results(Host& host, const std::string& path) {
+  const auto text = host.read_own_file(path);
+  if (text) return parse_kept_results(*text, path);
+  if (text.error().kind == ErrorKind::not_found) return KeptResults{};
+  return std::unexpected(text.error());
+}
+
+Present present_now(Host& host, double valid_s) {
   const auto driver = host.read_text("/sys/module/nvidia/version");
-  const Present now{.unix_seconds = std::time(nullptr),
-                    .valid_seconds = static_cast<std::int64_t>(valid_s),
-                    .machine_id = machine_id(host),
-                    .boot_id = boot_id(host),
-                    .driver_version = driver ? find_version(*driver) : std::nullopt};
-  return status_of(TRY(read_kept_results(host, file)), now);
+  return {.unix_seconds = std::time(nullptr),
+          .valid_seconds = static_cast<std::int64_t>(valid_s),
+          .machine_id = machine_id(host),
+          .boot_id = boot_id(host),
+          .driver_version = driver ? find_version(*driver) : std::nullopt};
+}
+
+Result<StatusReport> read_status(Host& host, const std::string& file, double valid_s) {
+  return status_of(TRY(read_kept_results(host, file)), present_now(host, valid_s));
+}
+
+void add_kept_results(CommandSpec& command, std::string& file, double& valid_s) {
+  command.add({{.name = "--state",
+                .value = &file,
+                .help = "Where check and test kept their results (default: "
+                        "/var/lib/gpuready/results.json)",
+                .type = "FILE",
+                .files = Files::read},
+               valid_option(valid_s, "a good result")});
 }
 
 Option state_option(std::optional<std::string>& file) {
@@ -95,13 +107,7 @@ void declare_status(CommandSpec& command) {
   auto options = std::make_shared<StatusCommand>();
   command.run = [options] { return run_status(*options); };
   add_output(command, options->globals);
-  command.add({{.name = "--state",
-                .value = &options->file,
-                .help = "Where check and test kept their results (default: "
-                        "/var/lib/gpuready/results.json)",
-                .type = "FILE",
-                .files = Files::read},
-               valid_option(options->valid_s, "a good result")});
+  add_kept_results(command, options->file, options->valid_s);
   command.footer =
       "Exit codes: 0 good; 1 bad; 2 the file cannot be read; 3 a GPU that was here, or what was "
       "required, is absent; 4 never tested, tested too long "

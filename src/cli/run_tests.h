@@ -52,11 +52,16 @@ void run_and_judge(Host& host, Report& report, const TestRun& run);
 Option state_option(std::optional<std::string>& file);
 Result<void> keep_results(const std::optional<std::string>& file, const Report& report,
                           const RunExtent& extent);
+// What they kept; empty before the first run has written the file.
+Result<KeptResults> read_kept_results(Host& host, const std::string& path);
+Present present_now(Host& host, double valid_s);
 // What this file's results are worth on this machine now.
 Result<StatusReport> read_status(Host& host, const std::string& file, double valid_s);
 // Waits up to `patience` for another process.
 Result<std::unique_ptr<Storage::Lock>> wait_for_lock(const std::string& path,
                                                      std::chrono::milliseconds patience);
+// --state and --valid, for who reads what was kept.
+void add_kept_results(CommandSpec& command, std::string& file, double& valid_s);
 
 Result<int> run_tests(std::string command, TestCommand options);
 

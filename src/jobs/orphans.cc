@@ -84,4 +84,11 @@ void adopt_orphans() {
   adopts = prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
 }
 
+bool adopted_children_run() {
+  reap_orphans();
+  pid_t ended = adopts ? 1 : -1;
+  while (ended > 0) ended = waitpid(-1, nullptr, WNOHANG);
+  return ended == 0;
+}
+
 }  // namespace gpuready

@@ -14,5 +14,8 @@ void reap_orphans();
 // For a program of our own, called once at its start: what children leave behind is handed to this
 // process, which reaps it. (PR_SET_CHILD_SUBREAPER; a library leaves its host process as it is.)
 void adopt_orphans();
+// Reaps those that have ended. Whether one still runs: a process that a driver does not let go. For
+// a program that adopts them, while it runs no job.
+bool adopted_children_run();
 
 }  // namespace gpuready

@@ -104,6 +104,8 @@ FIELDS_OF(KeptResult) {
   FIELD(boot_id, "The kernel's random id of the boot then.");
   FIELD(driver_version, "Version of NVIDIA's kernel module then; absent: none.");
   FIELD(reason, "Why, in one sentence.");
+  FIELD(action, "The strongest action of the findings about it then; absent: not asked.");
+  FIELD(obligations, "What it owed then, and how that ended.");
 }
 FIELDS_OF(KeptResults) {
   FIELD(machine_id, "As in other documents.");

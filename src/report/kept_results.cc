@@ -8,6 +8,7 @@
 #include "report/exit_rules.h"
 #include "report/fields.h"
 #include "value/about.h"
+#include "value/action.h"
 
 namespace gpuready {
 namespace {
@@ -200,6 +201,8 @@ KeptResults keep(KeptResults before, const Report& report, const RunExtent& exte
     KeptResult now = run;
     now.standing = decided(summary.state).value_or(Standing::never_tested);
     now.reason = summary.reason;
+    now.obligations = summary.obligations;
+    if (report.findings) now.action = strongest_action(*report.findings, gpu);
     if (now.standing == Standing::bad) note_failures(now, report, gpu);
     bad_gpu |= now.standing == Standing::bad;
     KeptResult next = after(old == before.results.end() ? KeptResult{} : *old, now, extent.whole,
@@ -233,6 +236,7 @@ KeptResults keep(KeptResults before, const Report& report, const RunExtent& exte
   const KeptResult found = result_of_machine(report, bad_gpu);
   now.standing = found.standing;
   now.reason = found.reason;
+  if (report.findings) now.action = strongest_action(*report.findings);
   KeptResult next =
       after(machine == before.results.end() ? KeptResult{} : *machine, now, extent.whole);
   next.subject = kMachine;

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "gpuready/finding.h"
+#include "gpuready/obligation.h"
 #include "health/test.h"
 #include "report/report.h"
 
@@ -39,6 +41,8 @@ struct KeptResult {
   std::int64_t tested_unix_seconds = 0;
   std::optional<std::string> boot_id, driver_version;
   std::string reason;
+  std::optional<Action> action;  // the strongest of the findings about it then; absent: not asked
+  std::vector<Obligation> obligations;
 };
 
 struct KeptResults {

@@ -5,6 +5,7 @@
 //   SYMBOL@I=CODE      the same for GPU I alone, e.g. nvmlDeviceGetHandleByIndex_v2@1=15
 //   lost=I             GPU I gives a handle, and answers all else with 15 (lost)
 //   hang=SYMBOL        that call never returns
+//   while=FILE         it hangs only while FILE exists
 //   crash=SYMBOL       that call ends the process by a signal
 //   garbage=1          texts come back unterminated, counts far too large
 //   mig=N              MIG is on, with N instances of each GPU
@@ -72,7 +73,7 @@ static int named(const char* key, const char* symbol) {
 
 // The code that this call is told to return; 0 when none. May not return at all.
 static int begin(const char* symbol, const struct device* device) {
-  if (named("hang", symbol))
+  if (named("hang", symbol) && (setting("while") == NULL || access(setting("while"), F_OK) == 0))
     for (;;) pause();
   if (named("crash", symbol)) raise(SIGSEGV);
   if (device != NULL) {

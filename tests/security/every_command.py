@@ -46,7 +46,7 @@ class Inputs:
             code, _, err = run("root's inputs", words, here)
             expect(code == 0, f"root's inputs: {words[:3]}: {err}")
         # The least work of commands that need no argument.
-        self.least = {"check": ["--level", "quick"], "test": ["--level", "quick"], "selftest": ["--trials", "1", "--inject", "bitflip"],
+        self.least = {"exporter": ["--once"], "kubernetes condition": ["untested"], "kubernetes copy": ["copied"], "check": ["--level", "quick"], "test": ["--level", "quick"], "selftest": ["--trials", "1", "--inject", "bitflip"],
                       "ternary bench": ["--device", "cpu", "--shape", "64x64"], "ternary verify": ["--device", "cpu", "--tier", "scalar"],
                       "bench run": bench[2:]}
         archive = next((here / "built").rglob("*.zst"), here / "built")
@@ -94,6 +94,10 @@ class Inputs:
             "bench report": [(runs, results), (["IN", "--results", results], next(results.rglob("*.json")))],
             "bench import": [(["IN", "--results", "OUT"], imported)],
             "bench export": [(["first", "--format", "csv", *runs], results)],
+            "kubernetes condition": [(["not-ready", "--replay", "IN"], machine), (["untested", "--state", "IN"], here / "results.json")],
+            "kubernetes features": [(["--replay", "IN"], machine), (["--replay", machine, "--out", "OUT"], None)],
+            "kubernetes copy": [(["OUT"], None)],
+            "exporter": [(["--once", "--replay", "IN"], machine), (["--once", "--replay", machine, "--state", "IN"], here / "results.json")],
             "vm list": replayed,
             "vm show": replayed,
             "vm plan": [([NO_DEVICE, "--replay", "IN"], machine)],

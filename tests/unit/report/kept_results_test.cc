@@ -52,6 +52,30 @@ TEST(KeptResults, ToldApart) {
             "4 retest: GPU 1 was bad; run gpuready test --level quick");
 }
 
+TEST(KeptResults, CarriesTheActionAndTheObligationsOfTheRun) {
+  Report report = kBad;
+  Finding finding;
+  finding.action = Action::reset_gpu;
+  finding.gpus = {1};
+  report.findings = {finding};
+  const auto kept = keep({}, report, kQuick);
+  ASSERT_EQ(kept.results.size(), 3u);
+  EXPECT_EQ(kept.results[0].action, Action::none);
+  EXPECT_EQ(kept.results[1].action, Action::reset_gpu);
+  EXPECT_EQ(kept.results[2].action, Action::reset_gpu);
+  const auto again = parse_kept_results(kept_results_text(kept), "kept");
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->results[1].action, Action::reset_gpu);
+  ASSERT_EQ(again->results[1].obligations.size(), report.obligations[1].size());
+  const auto integrity = std::ranges::find(again->results[1].obligations, ObligationKind::integrity,
+                                           &Obligation::kind);
+  ASSERT_NE(integrity, again->results[1].obligations.end());
+  EXPECT_EQ(integrity->status, ObligationStatus::broken);
+  // A run that does not test this GPU leaves its result as it is.
+  EXPECT_EQ(keep(kept, run(VerdictStatus::not_tested), kQuick).results[1].action,
+            Action::reset_gpu);
+}
+
 TEST(KeptResults, AGoodResultExpires) {
   const auto good = keep({}, kGood, kQuick);
   const std::string again = "; run gpuready test --level quick";
