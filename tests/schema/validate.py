@@ -27,7 +27,7 @@ WRITTEN = ("report", "selftest", "ternary-verify", "ternary-bench", "ternary-ins
            "ternary-convert", "bench-run", "bench-compare", "bench-promote", "bench-history", "vm-drivers",
            "vm-compat", "vm-devices", "vm-operation", "vm-status", "vm-args", "vm-initrd", "vm-doctor",
            "vm-fetch", "vm-upgrade", "pack-inspect", "pack-explain", "pack-key", "pack-build", "pack-publish",
-           "pack-select", "pack-install", "pack-list", "pack-env", "policy-check", "status", "fleet",
+           "pack-select", "pack-install", "pack-list", "pack-env", "policy-check", "status", "fleet", "fleet-slow",
            "slurm-hook", "slurm-install", "slurm-doctor")
 # What each of them says of itself.
 ENVELOPE = ("schema", "schema_version", "tool", "command", "created_utc", "machine_id", "boot_id",
@@ -92,7 +92,8 @@ class Schemas(unittest.TestCase):
                                         "vm-fetch", "vm-upgrade", "pack-inspect", "pack-explain",
                                         "pack-manifest", "pack-load-report", "pack-key", "pack-build", "pack-publish",
                                         "pack-select", "pack-install", "pack-list", "pack-env", "policy-check", "results",
-                                        "status", "fleet", "slurm-hook", "slurm-install", "slurm-doctor"})
+                                        "status", "fleet", "fleet-slow",
+                                        "slurm-hook", "slurm-install", "slurm-doctor"})
         for name, schema in SCHEMAS.items():
             Draft202012Validator.check_schema(schema)
             for where, part in objects(schema):
@@ -155,7 +156,8 @@ class Documents(unittest.TestCase):
                      "bench-run", "vm-drivers", "vm-compat", "vm-devices", "vm-operation",
                      "vm-status", "vm-args", "vm-initrd", "vm-doctor", "vm-fetch", "vm-upgrade",
                      "pack-inspect", "pack-explain", "pack-manifest", "pack-load-report", "pack-key", "pack-build", "pack-publish", "pack-select",
-                     "pack-install", "pack-list", "pack-env", "policy-check", "results", "status", "fleet"):
+                     "pack-install", "pack-list", "pack-env", "policy-check", "results", "status", "fleet",
+                     "fleet-slow"):
             paths = sorted(DOCUMENTS.glob(f"{kind}.*.json"))
             self.assertTrue(paths, f"no {kind} in {DOCUMENTS}")
             for path in paths:

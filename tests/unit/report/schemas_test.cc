@@ -4,6 +4,7 @@
 #include "bench/history/fields_history.h"
 #include "bench/record/fields_run.h"
 #include "fleet/fields_fleet.h"
+#include "fleet/report/slow_fields.h"
 #include "pack/report/fields.h"
 #include "report/fields.h"
 #include "slurm/report/fields.h"
@@ -28,7 +29,8 @@ using AllForms =
           PublishReport, ternary::VerifyReport, TernaryTimes, ConvertOutcome, InspectReport,
           VmDevices, ArgsReport, InitrdOutcome, VmDoctorReport, DriversReport, CompatReport,
           FetchReport, VmOperation, VmStatus, UpgradeReport, PolicyReport, KeptResults,
-          StatusReport, fleet::Fleet, SlurmHookReport, SlurmInstallReport, SlurmDoctorReport>;
+          StatusReport, fleet::Fleet, fleet::SlowFindings, SlurmHookReport, SlurmInstallReport,
+          SlurmDoctorReport>;
 
 TEST(Schemas, AreCurrent) {
   AllForms::each([]<class T>() {

@@ -10,6 +10,9 @@ constexpr CommandEntry kFleetSubcommands[] = {
      declare_fleet_merge,
      "fleet merge all.json --nodes n[01-64]  # what srun wrote\n"
      "fleet merge reports/ --html fleet.html"},
+    {"slow", "Find slow nodes, groups of nodes and links by rounds of pairs", declare_fleet_slow,
+     "fleet slow --nodes n[1-64] --plan  # the first round\n"
+     "fleet slow --topology topology.conf --runner slurm --results slow.txt"},
 };
 
 void declare_fleet(CommandSpec& command) { command.subcommands = kFleetSubcommands; }

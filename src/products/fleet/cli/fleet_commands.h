@@ -6,5 +6,6 @@
 namespace gpuready::cli {
 
 void declare_fleet_merge(CommandSpec& command);
+void declare_fleet_slow(CommandSpec& command);
 
 }  // namespace gpuready::cli

@@ -15,8 +15,22 @@ constexpr ExitRule<fleet::Fleet> kFleet[] = {
      Exit::unknown},
 };
 
+using fleet::SearchEnd;
+using fleet::SlowFindings;
+
+constexpr ExitRule<SlowFindings> kSlow[] = {
+    {[](const SlowFindings& f) { return f.ended == SearchEnd::planned; }, Exit::ok},
+    {[](const SlowFindings& f) { return !f.slow.empty(); }, Exit::unhealthy},
+    {[](const SlowFindings& f) {
+       return f.ended != SearchEnd::settled || !f.suspects.empty() || !f.unknown.empty() ||
+              !f.left.empty();
+     },
+     Exit::unknown},
+};
+
 }  // namespace
 
 Exit exit_of(const fleet::Fleet& fleet) { return first_that_holds(kFleet, fleet); }
+Exit exit_of(const SlowFindings& findings) { return first_that_holds(kSlow, findings); }
 
 }  // namespace gpuready

@@ -1,0 +1,97 @@
+#include "fleet/slow/limits.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/statistics.h"
+
+namespace gpuready::fleet {
+namespace {
+
+// Below 3%, a node is not worth draining, and below 0.5%, no program repeats its rate.
+constexpr double kLeastDrop = 0.03;
+constexpr double kLeastNoise = 0.005;
+// The limit is in the middle between usual and slow, so that both are this far from it.
+constexpr double kNoisesToLimit = 2.5;
+// Nodes that differ by themselves are not slow.
+constexpr double kSpreadsToLimit = 4;
+constexpr double kMostEvidence = 8;     // exp(-8): one measurement in 3,000 is slow by chance
+constexpr double kDeviations = 1.4826;  // of a normal distribution's median absolute deviation
+constexpr std::size_t kFewRepeats = 8, kFewShares = 32;
+
+double deviation(std::span<const double> values, double centre) {
+  std::vector<double> far;
+  for (const double value : values) far.push_back(std::abs(value - centre));
+  return kDeviations * median(std::move(far));
+}
+
+// Of few values more, because they may look alike by chance.
+double with_doubt(double deviation, std::size_t values) {
+  return deviation * (1 + 0.5 / std::sqrt(static_cast<double>(std::max<std::size_t>(values, 1))));
+}
+
+}  // namespace
+
+double usual_rate(std::vector<double> rates, bool many_parts, double wide) {
+  if (rates.empty()) return 0;
+  std::ranges::sort(rates);
+  const double quantile = rates.size() < 16 ? 1 : many_parts && rates.size() >= 32 ? 0.6 : 0.875;
+  const double place = quantile * static_cast<double>(rates.size() - 1);
+  double centre = rates[static_cast<std::size_t>(place + 0.5)];
+  for (int i = 0; i < 20; ++i) {
+    const double width =
+        wide > 0 ? wide * centre : std::max(2 * kLeastDrop * centre, 3 * deviation(rates, centre));
+    std::vector<double> near;
+    for (const double rate : rates)
+      if (std::abs(rate - centre) <= width) near.push_back(rate);
+    const double next = median(std::move(near));
+    if (next == centre) break;
+    centre = next;
+  }
+  return centre;
+}
+
+RateLimits learn_limits(std::span<const double> shares,
+                        std::span<const std::pair<double, double>> repeats, double slower_by) {
+  RateLimits limits;
+  // Of what is within 2.5 deviations, which leaves a normal distribution 0.956 of its own.
+  // Of few pairs half may be slow, so only those that are alike show it.
+  std::vector<double> alike;
+  for (const double share : shares)
+    if (shares.size() >= kFewShares || std::abs(share - 1) <= 2 * kLeastDrop)
+      alike.push_back(share);
+  double squares = 0, spread = std::max(kLeastNoise, deviation(alike, 1));
+  std::size_t used = 0;
+  const auto root = [&] {
+    return std::sqrt(squares / static_cast<double>(std::max<std::size_t>(used, 1)));
+  };
+  for (int i = 0; i < 10; ++i) {
+    squares = 0, used = 0;
+    for (const double share : alike)
+      if (std::abs(share - 1) <= 2.5 * spread) squares += (share - 1) * (share - 1), ++used;
+    spread = std::max(kLeastNoise, root() / 0.956);
+  }
+  limits.spread = with_doubt(spread, used);
+
+  squares = 0, used = 0;
+  for (const auto& [a, b] : repeats)
+    if (std::min(a, b) >= 1 - 4 * limits.spread) squares += (a - b) * (a - b) / 2, ++used;
+  limits.noise =
+      used < kFewRepeats ? limits.spread : std::max(kLeastNoise, with_doubt(root(), used));
+  // What the noise does not explain is of the nodes. Both are estimates from few measurements.
+  const double own =
+      std::sqrt(std::max(0.0, limits.spread * limits.spread - 2 * limits.noise * limits.noise));
+  if (own == 0) limits.noise = limits.spread;
+  limits.drop = slower_by > 0
+                    ? slower_by / 2
+                    : std::max({kLeastDrop, kNoisesToLimit * limits.noise, kSpreadsToLimit * own});
+  return limits;
+}
+
+double evidence_of(double share, const RateLimits& limits, double noise) {
+  const double below = 1 - limits.drop - share;
+  const double wide = std::max(noise, kLeastNoise);
+  return std::clamp(2 * limits.drop * below / (wide * wide), -kMostEvidence, kMostEvidence);
+}
+
+}  // namespace gpuready::fleet

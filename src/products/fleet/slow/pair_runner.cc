@@ -1,0 +1,117 @@
+#include "fleet/slow/pair_runner.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "fleet/slow/rates_text.h"
+
+namespace gpuready::fleet {
+namespace {
+
+// A process a node drives all its GPUs. Text instead of -J FILE: every process makes such a file,
+// on its own node. NVLS is off, as in all that gpuready starts with NCCL.
+constexpr PairTemplate kTemplates[] = {
+    {"slurm",
+     "NCCL_NVLS_ENABLE=0 srun --overlap --nodes=2 --ntasks=2 --ntasks-per-node=1 "
+     "--nodelist={a},{b} all_reduce_perf -b 1G -e 1G -g {gpus}"},
+    {"mpi",
+     "mpirun -np 2 --host {a}:1,{b}:1 -x NCCL_NVLS_ENABLE=0 all_reduce_perf -b 1G -e 1G -g {gpus}"},
+};
+
+std::string expand(std::string_view command, const std::string& a, const std::string& b,
+                   unsigned gpus) {
+  std::string text;
+  while (!command.empty()) {
+    const std::size_t open = std::min(command.find('{'), command.size());
+    text += command.substr(0, open);
+    command.remove_prefix(open);
+    bool known = false;
+    for (const auto& [word, value] : {std::pair<std::string_view, std::string>{"{a}", a},
+                                      {"{b}", b},
+                                      {"{gpus}", fmt::format("{}", gpus)}})
+      if (command.starts_with(word)) {
+        text += value;
+        command.remove_prefix(word.size());
+        known = true;
+        break;
+      }
+    if (!known && !command.empty()) {
+      text += command.front();
+      command.remove_prefix(1);
+    }
+  }
+  return text;
+}
+
+Result<double> rate_of(const Result<JobOutcome>& outcome) {
+  if (!outcome) return std::unexpected(outcome.error());
+  if (outcome->end != JobEnd::exited)
+    return fail(ErrorKind::timed_out, fmt::format("it {} after {:.0f} s", to_string(outcome->end),
+                                                  outcome->duration_ms / 1000));
+  if (outcome->exit_code != 0) {
+    const auto said = lines(trim(outcome->err.empty() ? outcome->out : outcome->err));
+    return fail(ErrorKind::io, fmt::format("exit code {}{}", outcome->exit_code,
+                                           said.empty() ? "" : ": " + printable(said.back())));
+  }
+  return rate_in(outcome->out);
+}
+
+// Each job has two pipes, and a fleet has hundreds of pairs.
+void allow_pipes(std::size_t pairs) {
+  rlimit limit{};
+  const auto need = static_cast<rlim_t>(4 * pairs + 64);
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= need) return;
+  limit.rlim_cur = std::min(need, limit.rlim_max);
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+}  // namespace
+
+std::span<const PairTemplate> pair_templates() { return kTemplates; }
+
+Result<void> check_runner(const PairRunner& runner, const FleetMap& map) {
+  if (!contains(runner.command, "{a}") || !contains(runner.command, "{b}"))
+    return fail(ErrorKind::bad_input,
+                "the command does not say where {a} and {b}, the nodes of a pair, go");
+  for (const std::string& name : map.nodes)
+    if (name.empty() || name.front() == '-' || !std::ranges::all_of(name, [](char c) {
+          return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                 c == '-' || c == '.' || c == '_';
+        }))
+      return fail(ErrorKind::bad_input,
+                  fmt::format("\"{}\" is not a name of a node: it may have letters, digits, '.', "
+                              "'-' and '_'",
+                              printable(name)));
+  return {};
+}
+
+RoundOutcome measure_round(const PairRunner& runner, const FleetMap& map,
+                           const std::vector<IndexPair>& pairs, unsigned round) {
+  allow_pipes(pairs.size());
+  std::vector<Job> jobs;
+  for (const auto& [a, b] : pairs) {
+    Job job;
+    job.program = "/bin/sh";
+    job.args = {"-c", expand(runner.command, map.nodes[a], map.nodes[b], runner.gpus)};
+    job.limits.time = runner.time_limit;
+    job.output_limit_bytes = 1u << 20;
+    jobs.push_back(std::move(job));
+  }
+  const auto outcomes = run_jobs(jobs, {.watch = runner.watch});
+  RoundOutcome result;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const auto& outcome = outcomes[i];
+    if (outcome ? outcome->end == JobEnd::cancelled : outcome.error().kind == ErrorKind::cancelled)
+      continue;
+    const auto& [a, b] = pairs[i];
+    const auto rate = rate_of(outcome);
+    result.rates.push_back({a, b, rate ? std::optional(*rate) : std::nullopt});
+    if (!rate) result.failures.push_back({round, map.nodes[a], map.nodes[b], rate.error().message});
+  }
+  return result;
+}
+
+}  // namespace gpuready::fleet

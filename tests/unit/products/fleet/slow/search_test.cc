@@ -1,0 +1,229 @@
+#include "fleet/slow/search.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "fleet/slow/findings.h"
+#include "unit/products/fleet/slow/simulated_fabric.h"
+
+namespace gpuready::fleet {
+namespace {
+
+using test::Fabric;
+using test::run_search;
+using test::slow_of;
+using Parts = std::vector<std::uint32_t>;
+
+TEST(Search, NoNodeIsInTwoPairsOfARound) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Fabric fabric(60, 6, seed);
+    fabric.node[7] = 0.9;
+    fabric.uplink[3] = 0.9;
+    fabric.fails = 0.05;
+    for (const auto& round : run_search(fabric, seed).rounds) {
+      std::set<std::uint32_t> used;
+      for (const PairRate& pair : round) {
+        EXPECT_TRUE(used.insert(pair.a).second);
+        EXPECT_TRUE(used.insert(pair.b).second);
+      }
+    }
+  }
+}
+
+TEST(Search, TheFirstRoundMeasuresEachNodeWithinItsGroup) {
+  Fabric fabric(64, 8, 1);
+  const SlowSearch search{.map = fabric.map, .options = {}, .rounds = {}};
+  const auto pairs = next_round(search);
+  EXPECT_EQ(pairs.size(), 32u);
+  for (const auto& [a, b] : pairs) EXPECT_EQ(a / 8, b / 8);
+}
+
+TEST(Search, AllFollowsFromTheRoundsSoFar) {
+  Fabric fabric(64, 8, 5);
+  fabric.node[9] = 0.9;
+  const SlowSearch whole = run_search(fabric, 3);
+  ASSERT_GE(whole.rounds.size(), 3u);
+  for (std::size_t number = 0; number < whole.rounds.size(); ++number) {
+    SlowSearch part = whole;
+    part.rounds.resize(number);
+    const auto pairs = next_round(part);
+    ASSERT_EQ(pairs.size(), whole.rounds[number].size());
+    for (std::size_t i = 0; i < pairs.size(); ++i)
+      EXPECT_EQ(pairs[i], IndexPair(whole.rounds[number][i].a, whole.rounds[number][i].b));
+  }
+  EXPECT_TRUE(next_round(whole).empty());
+}
+
+// How often, and after how many rounds, is measured by bench_slow_nodes; these are the same, few.
+TEST(Search, NamesSlowNodesAndNoOthers) {
+  int wrong = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    Fabric fabric(64, 8, seed);
+    const auto slow = fabric.some(1 + seed % 3, 64);
+    for (const auto node : slow) fabric.node[node] = 0.9;
+    const auto state = judge(run_search(fabric, seed));
+    wrong += slow_of(state.nodes.parts) != slow || !slow_of(state.groups.parts).empty();
+    for (const auto node : slow) EXPECT_NEAR(state.nodes.parts[node].share, 0.9, 0.05);
+  }
+  EXPECT_LE(wrong, 1);
+}
+
+TEST(Search, NamesSlowGroupsWhateverTheSpineIsLike) {
+  for (const auto& [uplinks, spine] : {std::pair{1.0, 1.0}, {0.5, 1.0}, {1.0, 0.5}}) {
+    int wrong = 0;
+    for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+      Fabric fabric(64, 8, seed);
+      fabric.uplinks = uplinks;
+      fabric.spine = spine;
+      const auto slow = fabric.some(1 + seed % 3, 8);
+      for (const auto group : slow) fabric.uplink[group] = 0.9;
+      const auto state = judge(run_search(fabric, seed));
+      wrong += slow_of(state.groups.parts) != slow || !slow_of(state.nodes.parts).empty();
+      if (uplinks + spine < 2) {
+        EXPECT_NEAR(state.across_share.value_or(1), 0.5, 0.06);
+      }
+    }
+    EXPECT_LE(wrong, 1) << uplinks << " " << spine;
+  }
+}
+
+TEST(Search, ASuspectGetsNewPartners) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Fabric fabric(64, 8, seed);
+    fabric.node[30] = 0.8;
+    std::set<std::uint32_t> partners;
+    SlowSearch search = run_search(fabric, seed);
+    search.rounds.resize(3);
+    for (const auto& round : search.rounds)
+      for (const PairRate& pair : round)
+        if (pair.a == 30 || pair.b == 30) {
+          EXPECT_TRUE(partners.insert(pair.a ^ pair.b ^ 30).second) << seed;
+        }
+  }
+}
+
+TEST(Search, TheShareIsNotThatOfASlowerPartner) {
+  Fabric fabric(64, 8, 1);
+  fabric.noise = 0.005;
+  SlowSearch search{.map = fabric.map, .options = {}, .rounds = {}};
+  const auto [slow, slower] = next_round(search).front();
+  fabric.node[slow] = 0.9;
+  fabric.node[slower] = 0.5;
+  for (int round = 0; round < 2; ++round)
+    search.rounds.push_back(fabric.measure(next_round(search)));
+  const auto state = judge(search);
+  EXPECT_NEAR(state.nodes.parts[slow].share, 0.9, 0.02);
+  EXPECT_NEAR(state.nodes.parts[slower].share, 0.5, 0.02);
+}
+
+// Their partners are missing from the pairs across groups, so rounds load the uplinks differently.
+TEST(Search, SlowNodesMakeNoGroupSlow) {
+  for (const auto& [uplinks, slow] : {std::pair{0.5, Parts{46, 47}}, {0.75, Parts{46}}})
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+      Fabric fabric(232, 8, seed);
+      fabric.uplinks = uplinks;
+      for (const auto node : slow) fabric.node[node] = 0.9;
+      const auto state = judge(run_search(fabric, seed));
+      EXPECT_EQ(slow_of(state.nodes.parts), slow);
+      EXPECT_EQ(slow_of(state.groups.parts), Parts{}) << uplinks << " " << seed;
+    }
+}
+
+TEST(Search, ASlowLinkIsToldFromItsNodes) {
+  int named = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Fabric fabric(64, 8, seed);
+    SlowSearch first{.map = fabric.map, .options = {.seed = seed}, .rounds = {}};
+    const IndexPair link = next_round(first).front();  // others may never be measured
+    fabric.link[link] = 0.85;
+    const auto state = judge(run_search(fabric, seed));
+    EXPECT_TRUE(slow_of(state.nodes.parts).empty());
+    for (const LinkState& found : state.links)
+      if (found.standing == Standing::slow) {
+        EXPECT_EQ(found.pair, link);
+        EXPECT_NEAR(found.share, 0.85, 0.05);
+        ++named;
+      }
+  }
+  EXPECT_GE(named, 19);
+}
+
+TEST(Search, WhatLeavesOrDiesCostsRoundsAndNotTheSearch) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Fabric fabric(64, 8, seed);
+    fabric.node[20] = 0.9;
+    fabric.leave(3, 0);   // never answers
+    fabric.leave(40, 2);  // answers twice
+    fabric.dies = 1;      // no pair of the second round answers
+    fabric.fails = 0.01;
+    const SlowSearch search = run_search(fabric, seed);
+    const SlowFindings findings = findings_of(search);
+    ASSERT_EQ(findings.slow.size(), 1u);
+    EXPECT_EQ(findings.slow[0].name, "n20");
+    EXPECT_EQ(findings.unknown, std::vector<std::string>{"n3"});
+    for (const auto& name : findings.left) EXPECT_EQ(name, "n40");
+    EXPECT_EQ(findings.ended, SearchEnd::settled);
+    EXPECT_LE(findings.rounds, 12u);
+  }
+}
+
+TEST(Search, ItEndsWhenNothingAnswers) {
+  Fabric fabric(16, 0, 1);
+  fabric.fails = 1;
+  const SlowFindings findings = findings_of(run_search(fabric, 1));
+  EXPECT_EQ(findings.rounds, 3u);
+  EXPECT_EQ(findings.ended, SearchEnd::no_answers);
+  EXPECT_EQ(findings.unknown.size(), 16u);
+  EXPECT_TRUE(findings.slow.empty());
+}
+
+TEST(Search, AnInterruptedSearchIsNotSettled) {
+  Fabric fabric(64, 8, 1);
+  SlowSearch search{.map = fabric.map, .options = {}, .rounds = {}};
+  EXPECT_EQ(findings_of(search).unknown.size(), 64u);
+  search.rounds.push_back(fabric.measure(next_round(search)));
+  EXPECT_EQ(findings_of(search).ended, SearchEnd::interrupted);
+  search.options.most_rounds = 1;
+  EXPECT_EQ(findings_of(search).ended, SearchEnd::most_rounds);
+}
+
+TEST(Search, WithoutATopologyASharedSpineIsTold) {
+  Fabric fabric(64, 8, 1);
+  fabric.spine = 0.5;
+  fabric.map = map_of(fabric.map.nodes, {});
+  const SlowFindings findings = findings_of(run_search(fabric, 1));
+  EXPECT_TRUE(findings.slow.empty());
+  ASSERT_EQ(findings.notes.size(), 1u);
+  EXPECT_NE(findings.notes[0].find("--topology"), std::string::npos);
+}
+
+// Nodes that differ by 1% of themselves, as real ones do, and a fleet of a few nodes.
+TEST(Search, NodesThatDifferALittleAreNotSlow) {
+  int wrong = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    Fabric fabric(256, 16, seed);
+    fabric.noise = 0.005;
+    for (double& speed : fabric.node) speed = 1 + 0.01 * fabric.normal();
+    fabric.node[100] = 0.85;
+    const Judgement state = judge(run_search(fabric, seed));
+    EXPECT_EQ(state.nodes.parts[100].standing, Standing::slow);
+    for (const auto node : slow_of(state.nodes.parts))  // those at the limit are what they are
+      wrong += fabric.node[node] > 1 - state.drop;
+  }
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(Search, OfFourNodesTheSlowOneIsNamed) {
+  int right = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    Fabric fabric(4, 0, seed);
+    fabric.noise = 0.01;
+    fabric.node[2] = 0.8;
+    right += slow_of(judge(run_search(fabric, seed)).nodes.parts) == Parts{2};
+  }
+  EXPECT_GE(right, 38);
+}
+
+}  // namespace
+}  // namespace gpuready::fleet
