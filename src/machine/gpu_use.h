@@ -33,6 +33,9 @@ bool in_slurm_job(const Machine& machine);
 
 // NVML answers here.
 bool nvml_started(const Machine& machine);
+// Where NVIDIA's GPU operator keeps the driver in a container: its NVML, which the host's loader
+// does not find.
+const LibraryFile* in_driver_container(const Machine& machine);
 
 // The driver runs it, and what programs ask does not list it, though no variable hides it: the CUDA
 // driver of a GPU that NVML lists, ROCm of one that the kernel's KFD lists.
