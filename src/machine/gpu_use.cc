@@ -244,11 +244,15 @@ bool nvml_started(const Machine& machine) {
   return machine.nvidia.nvml_start && machine.nvidia.nvml_start->ok();
 }
 
+bool lies_in_driver_container(const LibraryFile& library) {
+  return library.path.starts_with("/run/nvidia/");
+}
+
 const LibraryFile* in_driver_container(const Machine& machine) {
   if (machine.nvidia.nvml_outcome != "no_library") return nullptr;
   const auto found =
       std::ranges::find_if(machine.nvidia.libraries, [](const LibraryFile& library) {
-        return library.name == "libnvidia-ml.so.1" && library.path.starts_with("/run/nvidia/");
+        return library.name == "libnvidia-ml.so.1" && lies_in_driver_container(library);
       });
   return found == machine.nvidia.libraries.end() ? nullptr : &*found;
 }
