@@ -79,7 +79,7 @@ bool start_failed(const Machine& machine, Vendor vendor) {
 }
 
 // "Oops: 0000 [#1]" or "BUG: ...", then "RIP: 0010:function+0x2f/0xb0 [module]"; a WARNING writes
-// such lines, too, and goes on (the kernel's show_regs() and __warn()).
+// such lines, too, and goes on (Linux: show_regs, __warn).
 std::vector<Match> oopsed(const Facts& facts) {
   const auto& machine = facts.machine;
   std::vector<Match> matches;
