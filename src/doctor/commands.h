@@ -31,6 +31,7 @@ void spare_display(Finding& finding, const Machine& machine);
 // command where the runtime is started by one.
 enum class Ask {
   nvidia_gpus,     // the GPUs at all
+  tegra_gpu,       // a Jetson's own
   nvidia_compute,  // the driver's CUDA libraries
   nvidia_again,    // access that was lost
   amd_devices,     // /dev/kfd and /dev/dri

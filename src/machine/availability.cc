@@ -1,6 +1,7 @@
 // What files say about the availability of a backend, before any driver is started.
 #include <algorithm>
 
+#include "machine/gpu_use.h"
 #include "machine/live_machine.h"
 #include "machine/nvidia/cuda_visibility.h"
 
@@ -28,7 +29,7 @@ bool may_use(const Machine& machine, const std::string& path) {
 bool cuda_library_fits(const NvidiaDriver& driver) {
   return std::ranges::any_of(driver.libraries, [&](const LibraryFile& library) {
     return library.name == "libcuda.so.1" && library.version &&
-           library.version == driver.module_version;
+           library.version == driver.module_version && !lies_in_driver_container(library);
   });
 }
 

@@ -222,9 +222,15 @@ Answer of_visibility(const Machine& machine, const Gpu& gpu) {
 }
 
 // The first that has an answer decides: what lies below a driver comes before the driver.
+Answer of_driver_container(const Machine& machine, const Gpu& gpu) {
+  const auto* library = in_driver_container(machine);
+  if (gpu.vendor != Vendor::nvidia || !library) return std::nullopt;
+  return not_ours(library->path, "used by pods: the driver's libraries are in its container");
+}
+
 constexpr Answer (*kQuestions[])(const Machine&, const Gpu&) = {
-    of_a_claim, of_another, of_another_amd, of_the_bus,   of_nodes,
-    of_nvml,    of_cuda,    of_rocm,        of_visibility};
+    of_a_claim, of_another, of_another_amd, of_the_bus, of_driver_container,
+    of_nodes,   of_nvml,    of_cuda,        of_rocm,    of_visibility};
 
 }  // namespace
 
@@ -236,6 +242,19 @@ bool in_slurm_job(const Machine& machine) {
 
 bool nvml_started(const Machine& machine) {
   return machine.nvidia.nvml_start && machine.nvidia.nvml_start->ok();
+}
+
+bool lies_in_driver_container(const LibraryFile& library) {
+  return library.path.starts_with("/run/nvidia/");
+}
+
+const LibraryFile* in_driver_container(const Machine& machine) {
+  if (machine.nvidia.nvml_outcome != "no_library") return nullptr;
+  const auto found =
+      std::ranges::find_if(machine.nvidia.libraries, [](const LibraryFile& library) {
+        return library.name == "libnvidia-ml.so.1" && lies_in_driver_container(library);
+      });
+  return found == machine.nvidia.libraries.end() ? nullptr : &*found;
 }
 
 std::string_view to_string(GpuUse use) {

@@ -31,8 +31,13 @@ GpuAccess access_to(const Machine& machine, const Gpu& gpu);
 // /system.slice/slurmd.service, do not: they have all GPUs of the node.
 bool in_slurm_job(const Machine& machine);
 
+// In a container's root, where no loader of this system looks.
+bool lies_in_driver_container(const LibraryFile& library);
 // NVML answers here.
 bool nvml_started(const Machine& machine);
+// Where NVIDIA's GPU operator keeps the driver in a container: its NVML, which the host's loader
+// does not find.
+const LibraryFile* in_driver_container(const Machine& machine);
 
 // The driver runs it, and what programs ask does not list it, though no variable hides it: the CUDA
 // driver of a GPU that NVML lists, ROCm of one that the kernel's KFD lists.

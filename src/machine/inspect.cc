@@ -82,7 +82,8 @@ bool nvidia_is_plausible(const Machine& machine) {
 }
 
 bool amd_is_plausible(const Machine& machine) {
-  return has_gpu_of(machine, Vendor::amd) || machine.amd.kfd_present || machine.amd.module_loaded;
+  return has_gpu_of(machine, Vendor::amd) || machine.amd.kfd_present || machine.amd.module_loaded ||
+         (machine.system.wsl2 && machine.amd.rocm_version);
 }
 
 std::vector<Probe> choose_probes(Host& host, const Machine& machine,

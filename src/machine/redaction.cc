@@ -599,7 +599,8 @@ bool is_listed(std::string_view folder, std::string_view name) {
   if (starts_with_any(folder, kKernelFolders)) return true;
   if (folder.starts_with("/dev")) return starts_with_any(name, kNodes);
   if (folder == "/usr/local" || folder == "/opt") return starts_with_any(name, kToolkits);
-  if (folder == "/usr/lib/wsl/drivers") return contains(name, ".inf_");  // of Windows' drivers
+  if (folder == "/usr/lib/wsl/drivers")  // of Windows' drivers, or their substitutes
+    return contains(name, ".inf_") || name.starts_with("redacted-");
   if (folder.ends_with("/icd.d")) return name.ends_with(".json");
   if (folder.ends_with("/ld.so.conf.d")) return name.ends_with(".conf");
   if (folder.ends_with("/rocblas/library")) return contains(name, "gfx");

@@ -175,7 +175,8 @@ std::vector<Match> nodes_missing(const Facts& facts) {
                                   : "The container was given no GPU";
       match.explanation = "The host's driver runs the GPU, and the container lacks its nodes. " +
                           needed_by(found->nodes);
-      cure_in_container(match, machine, ways.give);
+      const bool tegra = ways.vendor == Vendor::nvidia && machine.system.jetson_release;
+      cure_in_container(match, machine, tegra ? Ask::tegra_gpu : ways.give);
     } else {
       for (const auto& row : kOnHost)
         if (found->nodes.front().path.starts_with(row.node)) {

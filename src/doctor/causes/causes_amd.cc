@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "doctor/facts.h"
+#include "machine/gpu_use.h"
 
 namespace gpuready::doctor {
 namespace {
@@ -101,10 +102,21 @@ std::vector<Match> rocm_too_new(const Facts& facts) {
 }
 
 std::vector<Match> rocm_failed(const Facts& facts) {
-  const auto& amd = facts.machine.amd;
-  if (!amd.start || amd.start->ok() || !any_gpu(facts.machine, Vendor::amd)) return {};
-  Match match = about_all(facts.machine, Vendor::amd);
+  const auto& machine = facts.machine;
+  const auto& amd = machine.amd;
+  if (!amd.start || amd.start->ok()) return {};
+  const auto* dxg = node(machine, "/dev/dxg");
+  // Windows shows its GPUs on no bus: there, who installed ROCm means one.
+  const bool in_wsl = machine.system.wsl2 && dxg && dxg->exists && !nvml_started(machine);
+  if (!any_gpu(machine, Vendor::amd) && !in_wsl) return {};
+  Match match = about_all(machine, Vendor::amd);
   match.evidence.push_back(evidence(*amd.start));
+  if (in_wsl) {
+    match.cure =
+        "Install AMD's newest driver in Windows, and the ROCm release for WSL that names this "
+        "GPU (with librocdxg); then wsl --shutdown.";
+    match.action = Action::configure;
+  }
   return {match};
 }
 

@@ -149,6 +149,16 @@ std::vector<Match> partition(const Facts& facts) {
           evidence("/dev/dxg", fmt::format("may not be opened: {} (mode {:04o}, user {})",
                                            dxg->open_error.value_or("refused"),
                                            dxg->mode.value_or(0), machine.system.effective_uid)));
+    } else if (const auto* blocked = failed_start(machine.nvidia.nvml_start, {17})) {
+      match.title = "Windows blocks access to the GPU partition";
+      match.explanation =
+          "The kernel's part (dxgkrnl) and the driver's libraries are here, and the Windows host "
+          "refuses them: they do not fit its driver, or dxgkrnl is not of its build.";
+      match.cure =
+          "Copy the libraries again from the Windows host, in the version of its driver, and build "
+          "dxgkrnl from the newest WSL2-Linux-Kernel; update the host's driver.";
+      match.command = "";
+      match.evidence.push_back(evidence(*blocked));
     } else if (machine.system.wsl_drivers.empty() && machine.nvidia.libraries.empty()) {
       match.title = "Hyper-V gives this machine a GPU partition without its driver's libraries";
       match.explanation =

@@ -119,6 +119,15 @@ std::vector<Match> uncorrectable(const Facts& facts) {
     for (const auto& xid : kEccXids)
       if (add_xids(facts.machine, gpu, {xid.code}, match)) match.cure = std::string(xid.cure);
     if (ras > 0) match.command = "reboot";
+    const bool hub = std::ranges::all_of(match.evidence, [](const Evidence& proof) {
+      return contains(proof.quote, "ERREVENT_ATHUB_INTERRUPT");
+    });
+    if (hub) {
+      match.title = "The GPU reported a hardware error that it could not correct";
+      match.explanation =
+          "The error is in the hub through which the GPU reaches memory, and no counter tells it. "
+          "What ran at the time cannot be trusted.";
+    }
   });
 }
 

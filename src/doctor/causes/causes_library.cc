@@ -9,6 +9,7 @@
 #include "base/vendor_codes.h"
 #include "doctor/commands.h"
 #include "doctor/facts.h"
+#include "machine/gpu_use.h"
 
 namespace gpuready::doctor {
 namespace {
@@ -126,6 +127,17 @@ std::vector<Match> nvml_missing(const Facts& facts) {
   });
   if (given_others && !machine.gpus.empty()) return {};
   Match match = all_nvidia(facts);
+  if (const auto* inner = in_driver_container(machine)) {
+    match.severity = Severity::info;
+    match.title = "The driver's libraries are in the driver's container";
+    match.explanation =
+        "NVIDIA's GPU operator runs the driver in a container. Pods get its libraries; programs of "
+        "the host itself do not.";
+    match.cure = "To look at the GPUs from the host, use the container's own tools.";
+    match.command = "chroot /run/nvidia/driver nvidia-smi";
+    match.evidence.push_back(evidence("libnvidia-ml.so.1", "-> " + inner->path));
+    return {match};
+  }
   match.evidence.push_back(evidence("libnvidia-ml.so.1", "the loader finds no such library"));
   if (in_container(machine)) cure_in_container(match, machine, Ask::nvidia_gpus);
   return {match};
@@ -178,7 +190,8 @@ std::vector<Match> jit_missing(const Facts& facts) {
   const auto path = cuda_library_path(machine);
   // Jetson builds the compiler into libcuda's own directory under other names.
   if (!path || machine.system.jetson_release || contains(*path, "/stubs/") ||
-      !any_gpu(machine, Vendor::nvidia) || library(machine, "libnvidia-ptxjitcompiler.so.1"))
+      !any_gpu(machine, Vendor::nvidia) || in_driver_container(machine) ||
+      library(machine, "libnvidia-ptxjitcompiler.so.1"))
     return matches;
   if (!matches.empty()) {
     matches.front().evidence.push_back(

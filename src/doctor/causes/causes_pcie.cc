@@ -111,6 +111,19 @@ bool recovered(const Machine& machine, const Match& match) {
                          }));
 }
 
+// An error that is not fatal to the link can be to the GPU: NVIDIA's driver takes no part in the
+// kernel's recovery.
+bool not_recovered(const Machine& machine, const PciAddress& place) {
+  const auto match = below(machine, place);
+  const auto& cuda = machine.nvidia.cuda_start;
+  const bool down = cuda && !cuda->ok();
+  return match && down &&
+         std::ranges::any_of(log_hits(machine, {"*: ...evice recovery failed"}),
+                             [&](const LogHit& hit) {
+                               return hit.pci && on_path_of(machine, *hit.pci, *match);
+                             });
+}
+
 std::string place_text(const Machine& machine, const PciAddress& place) {
   const auto* device = pci_device(machine, place);
   return device && device->is_gpu ? std::string() : " (port " + place.text() + " above it)";
@@ -119,9 +132,16 @@ std::string place_text(const Machine& machine, const PciAddress& place) {
 std::vector<Match> fatal(const Facts& facts) {
   std::vector<Match> matches;
   for (const auto& [key, errors] : errors_of(facts.machine)) {
-    auto match = key.second == Gravity::fatal ? below(facts.machine, key.first) : std::nullopt;
+    const bool lasts = key.second == Gravity::nonfatal && not_recovered(facts.machine, key.first);
+    auto match = key.second == Gravity::fatal || lasts ? below(facts.machine, key.first)
+                                                       : std::nullopt;
     if (!match) continue;
     match->evidence = errors.quotes;
+    if (lasts) {
+      match->title = "The GPU did not recover from a PCI Express error";
+      matches.push_back(std::move(*match));
+      continue;
+    }
     match->title =
         "A fatal PCI Express error hit the GPU's link" + place_text(facts.machine, key.first);
     if (errors.counted_alone) {
@@ -150,7 +170,7 @@ std::vector<Match> lesser(const Facts& facts) {
     const bool nonfatal = key.second == Gravity::nonfatal;
     if (!nonfatal && (key.second != Gravity::corrected || !is_storm(errors))) continue;
     auto match = below(facts.machine, key.first);
-    if (!match) continue;
+    if (!match || (nonfatal && not_recovered(facts.machine, key.first))) continue;
     match->evidence = errors.quotes;
     const auto place = place_text(facts.machine, key.first);
     if (nonfatal) {
@@ -204,7 +224,7 @@ std::vector<Cause> pcie_causes() {
        .action = Action::power_cycle,
        .own_cure = true,
        .backing = Backing::on_bus,
-       .explains = {"pcie-errors"},
+       .explains = {"pcie-errors", "cuda-start-failed", "nvml-start-failed", "gpu-not-listed"},
        .match = fatal},
       {.id = "pcie-errors",
        .severity = Severity::warning,

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "doctor/facts.h"
+#include "machine/system/kernel_log.h"
 
 namespace gpuready::doctor {
 namespace {
@@ -70,10 +71,53 @@ std::vector<Match> not_started(const Facts& facts) {
   return ended(facts, "failed_to_start", "could not be asked", false);
 }
 
+bool start_failed(const Machine& machine, Vendor vendor) {
+  const auto failed = [](const std::optional<ApiStatus>& start) { return start && !start->ok(); };
+  if (vendor == Vendor::amd) return failed(machine.amd.start);
+  return vendor == Vendor::nvidia &&
+         (failed(machine.nvidia.nvml_start) || failed(machine.nvidia.cuda_start));
+}
+
+// "Oops: 0000 [#1]" or "BUG: ...", then "RIP: 0010:function+0x2f/0xb0 [module]"; a WARNING writes
+// such lines, too, and goes on (Linux: show_regs, __warn).
+std::vector<Match> oopsed(const Facts& facts) {
+  const auto& machine = facts.machine;
+  std::vector<Match> matches;
+  std::optional<std::string> oops;
+  const auto& log = machine.kernel_log.lines;
+  for (std::size_t i = 0; i < log.size(); ++i) {
+    const std::string& line = log[i].text;
+    if (says_any(line, {"kernel: WARNING: CPU: "})) oops.reset();
+    if (says_any(line, {"kernel: BUG: ", "kernel: Oops: "})) oops = oops.value_or(line);
+    if (!oops || !says_any(line, {"kernel: RIP: "}) || !line.ends_with(']')) continue;
+    const auto module = line.substr(line.rfind('[') + 1, line.size() - line.rfind('[') - 2);
+    const auto vendor = vendor_of_writer(module);
+    if (!vendor || !any_gpu(machine, *vendor)) continue;
+    if (*vendor == Vendor::nvidia && i < load_line(machine)) continue;
+    Match match = about_all(machine, *vendor);
+    match.title = fmt::format("The driver's module {} crashed in the kernel", quote(module));
+    match.evidence = {evidence("kernel log", *oops), evidence("kernel log", line)};
+    if (!start_failed(machine, *vendor)) match.severity = Severity::warning;
+    matches.push_back(std::move(match));
+    oops.reset();
+  }
+  return matches;
+}
+
 }  // namespace
 
 std::vector<Cause> probe_causes() {
   return {
+      {.id = "driver-crashed",
+       .title = "The driver crashed in the kernel",
+       .explanation = "The kernel ended a thread of the driver that used memory which is not there. "
+                      "What the thread held stays locked, so the driver cannot be unloaded.",
+       .cure = "Reboot; if it comes again, update the driver, or go back to the version before.",
+       .command = "reboot",
+       .action = Action::reboot,
+       .explains = {"nvml-start-failed", "cuda-start-failed", "rocm-start-failed", "uvm-stale",
+                    "driver-hung", "probe-timed-out", "gpu-not-listed", "expected-gpu-count"},
+       .match = oopsed},
       // AMD's mismatch of user space and kernel driver shows as a hang, and lies closer to the
       // root.
       {.id = "driver-hung",

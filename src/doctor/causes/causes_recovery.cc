@@ -29,10 +29,30 @@ std::vector<Match> stories_that(const Facts& facts, Test&& test) {
 }
 
 std::vector<Match> lost(const Facts& facts) {
-  return stories_that(facts, [](const GpuStory& story, Match& match) {
+  auto matches = stories_that(facts, [](const GpuStory& story, Match& match) {
     if (story.vendor != Vendor::amd) match.id = "off-the-bus";
     return story.last == Step::lost;
   });
+  // Under a pass-through driver no other driver can tell: its guests would get a GPU that is not
+  // there.
+  for (const auto& hit : log_hits(
+           facts.machine,
+           {"vfio-pci: Unable to change power state from D3cold to D0, device inaccessible"})) {
+    const auto* device = hit.pci ? pci_device(facts.machine, *hit.pci) : nullptr;
+    if (!device || !device->is_gpu || device->driver.value_or("") != "vfio-pci") continue;
+    if (std::ranges::any_of(matches, [&](const Match& known) { return std::ranges::find(known.pci, *hit.pci) != known.pci.end(); }))
+      continue;
+    Match match = about(facts.machine, *hit.pci);
+    match.id = "off-the-bus";
+    match.title = "The GPU for virtual machines does not wake";
+    match.explanation =
+        "The GPU was asked to wake for a guest, and its configuration reads as if it were not there.";
+    match.evidence.push_back(evidence("kernel log", hit.text));
+    match.evidence.push_back(evidence(
+        fmt::format("/sys/bus/pci/devices/{}/driver", device->address.text()), "-> vfio-pci"));
+    matches.push_back(std::move(match));
+  }
+  return matches;
 }
 
 std::vector<Match> reset_failed(const Facts& facts) {
@@ -72,9 +92,33 @@ std::vector<Match> wedged(const Facts& facts) {
   });
 }
 
+constexpr std::string_view kSmuSilent[] = {"amdgpu: ...SMU is in hanged state",
+                                           "amdgpu: ...SMU: I'm not done with your"};
+
+// The line of the power controller's silence that came before the work that hangs.
+std::optional<std::string> silent_before(const Machine& machine, const GpuStory& story) {
+  for (const auto& line : machine.kernel_log.lines) {
+    if (!story.quotes.empty() && trim(line.text) == story.quotes.front()) break;
+    if (const auto pci = pci_address_in(line.text); pci && pci != story.pci) continue;
+    if (says_any(line.text, kSmuSilent)) return line.text;
+  }
+  return std::nullopt;
+}
+
 std::vector<Match> hung(const Facts& facts) {
-  return stories_that(facts, [](const GpuStory& story, Match& match) {
-    if (story.last == Step::hung) return true;
+  return stories_that(facts, [&](const GpuStory& story, Match& match) {
+    if (story.last == Step::hung) {
+      const auto silent = story.vendor == Vendor::amd ? silent_before(facts.machine, story)
+                                                      : std::nullopt;
+      if (silent) {
+        match.title = "The GPU's power controller (SMU) stopped answering, and the GPU hangs";
+        match.explanation =
+            "The power controller fell silent before work on the GPU hung, so the work is not the "
+            "cause.";
+        match.evidence.insert(match.evidence.begin(), evidence("kernel log", *silent));
+      }
+      return true;
+    }
     if (story.last != Step::recovered) return false;
     match.severity = Severity::warning;
     match.standing = Standing::past;
@@ -106,8 +150,7 @@ std::vector<Match> power_controller(const Facts& facts) {
     Match match = about(machine, gpu->address);
     for (const auto& hit : hits) {
       if (hit.pci ? *hit.pci != gpu->address : gpus.size() > 1) continue;
-      if (!says_any(hit.text,
-                    {"amdgpu: ...SMU is in hanged state", "amdgpu: ...SMU: I'm not done"})) {
+      if (!says_any(hit.text, kSmuSilent)) {
         if (may_have_recovered(machine, gpu->address)) match.evidence.clear();
       } else if (match.evidence.size() < 2)
         match.evidence.push_back(evidence("kernel log", hit.text));

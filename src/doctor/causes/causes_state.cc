@@ -53,6 +53,13 @@ std::vector<Match> mode(const Facts& facts) {
   return matches;
 }
 
+// Fabric Manager User Guide: from HGX B200 on, NVLSM sets the switches up for it.
+bool has_nvlink5(const Machine& machine) {
+  return std::ranges::any_of(machine.gpus, [](const Gpu& gpu) {
+    return gpu.compute_capability.value_or("").starts_with("10.");
+  });
+}
+
 std::vector<Match> fabric(const Facts& facts) {
   const auto& machine = facts.machine;
   std::vector<Match> matches;
@@ -80,6 +87,11 @@ std::vector<Match> fabric(const Facts& facts) {
     if (status) match.evidence.push_back(evidence(*status));
     if (machine.nvidia.fabric_manager == "not_running")
       match.evidence.push_back(evidence("nvidia-fabricmanager", "not running"));
+    if (has_nvlink5(machine)) {
+      match.cure =
+          "Install NVLSM (the package nvlsm) and the kernel module ib_umad beside the Fabric Manager "
+          "of exactly the driver's version, and start it: NVLink 5 needs them.";
+    }
   }
   return matches;
 }

@@ -255,7 +255,7 @@ void read_amd_files(Host& host, Machine& machine) {
     if (!folders.empty()) host.ask_driver(files);
     for (const auto& [gpu, folder] : folders) read_device_files(host, folder, *gpu);
   }
-  if (any || amd.kfd_present) read_rocm_folders(host, amd);
+  if (any || amd.kfd_present || machine.system.wsl2) read_rocm_folders(host, amd);
 }
 
 }  // namespace gpuready

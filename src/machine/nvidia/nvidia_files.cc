@@ -106,6 +106,21 @@ std::optional<std::string> in_wsl_drivers(Host& host, const Machine& machine,
   return std::nullopt;
 }
 
+// NVIDIA's GPU operator keeps the driver in a container, whose root it mounts here for others.
+constexpr std::string_view kDriverRoot = "/run/nvidia/driver";
+constexpr std::string_view kLibraryFolders[] = {"/usr/lib/x86_64-linux-gnu/",
+                                                "/usr/lib/aarch64-linux-gnu/", "/usr/lib64/"};
+
+std::optional<std::string> in_driver_container(Host& host, const Machine& machine,
+                                               const std::string& name) {
+  if (!machine.nvidia.module_version || !name.ends_with(".1")) return std::nullopt;
+  const auto file = name.substr(0, name.size() - 1) + *machine.nvidia.module_version;
+  for (const auto folder : kLibraryFolders)
+    if (auto path = std::string(kDriverRoot) + std::string(folder) + file; host.exists(path))
+      return path;
+  return std::nullopt;
+}
+
 // The first entry of a name is the one that programs load. Under WSL 2 Windows' own copy is
 // reported beside it, because another one before it is a fault.
 void read_libraries(Host& host, Machine& machine) {
@@ -118,6 +133,8 @@ void read_libraries(Host& host, Machine& machine) {
       machine.nvidia.libraries.push_back(library_at(host, name, wsl));
     else if (const auto inner = path ? std::nullopt : in_wsl_drivers(host, machine, name))
       machine.nvidia.libraries.push_back(library_at(host, name, *inner));
+    else if (const auto root = path ? std::nullopt : in_driver_container(host, machine, name))
+      machine.nvidia.libraries.push_back(library_at(host, name, *root));
   }
 }
 

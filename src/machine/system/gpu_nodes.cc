@@ -83,6 +83,9 @@ void add_nvidia(const Machine& machine, const Gpu& gpu, Needs& needs) {
   for (const auto& node : machine.nodes)
     if (tegra && (node.path == "/dev/nvmap" || node.path.starts_with("/dev/nvhost")))
       needs.add(node);
+  if (tegra && machine.container.runtime)
+    for (const std::string_view node : {"/dev/nvmap", "/dev/nvhost-gpu"})
+      if (!find_node(machine, node)) needs.add_missing(std::string(node), node);
   const bool loaded = machine.nvidia.module_loaded && !tegra;
   needs.add("/dev/nvidiactl", loaded);
   const auto nodes = numbered(machine, kAnyNvidia);
@@ -140,12 +143,17 @@ std::vector<NodeAccess> nodes_of(const Machine& machine, const Gpu& gpu) {
   const auto device =
       gpu.pci ? std::ranges::find(machine.pci, *gpu.pci, &PciDevice::address) : machine.pci.end();
   const bool bound = device == machine.pci.end() || !unbound(*device);
-  if (gpu.faked || machine.system.wsl2 || !bound || machine.nodes.empty()) return {};
+  const bool jetson_inside = machine.system.jetson_release && machine.container.runtime;
+  if (gpu.faked || machine.system.wsl2 || !bound || (machine.nodes.empty() && !jetson_inside))
+    return {};
   if (gpu.vendor == Vendor::nvidia) add_nvidia(machine, gpu, needs);
   if (gpu.vendor != Vendor::amd && gpu.vendor != Vendor::intel) return needs.take();
-  // The processor's graphics may be left out of KFD.
+  // The processor's graphics may be left out of KFD; and without ROCm, what draws needs none.
   const auto* kfd = find_node(machine, "/dev/kfd");
-  if (gpu.vendor == Vendor::amd && (!gpu.integrated || (kfd && kfd->exists)))
+  const bool draws = !machine.container.runtime && !machine.amd.rocm_version &&
+                     !machine.amd.start && device != machine.pci.end() &&
+                     drives_display(machine, *device) != DrivesDisplay::no;
+  if (gpu.vendor == Vendor::amd && ((!gpu.integrated && !draws) || (kfd && kfd->exists)))
     needs.add("/dev/kfd", machine.amd.module_loaded);
   add_render(machine, gpu, needs);
   return needs.take();

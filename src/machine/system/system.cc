@@ -173,6 +173,9 @@ void read_system(Host& host, Machine& machine) {
   if (const auto release_text = host.read_file("/etc/nv_tegra_release")) {
     const auto first = lines(*release_text);
     if (!first.empty()) system.jetson_release = printable(trim(first.front()));
+  } else if (auto board = host.read_text("/proc/device-tree/model");
+             board && board->starts_with("NVIDIA Jetson")) {
+    system.jetson_release = std::move(*board);  // a container has its own /etc
   }
   if (!system.product_name) system.product_name = host.read_text("/proc/device-tree/model");
   system.hypervisor = find_hypervisor(host, system);
