@@ -24,7 +24,7 @@ constexpr std::size_t kMostReceived = 1 << 20;  // an answer has some hundred by
 constexpr std::size_t kMostText = 200;          // of each header that is kept
 constexpr std::size_t kBuffer = 16 << 10;
 
-// By number (github.com/grpc/grpc/blob/master/doc/statuscodes.md).
+// By number ("Status codes" of grpc.io).
 constexpr std::string_view kStatusNames[] = {
     "OK",
     "CANCELLED",

@@ -1,5 +1,5 @@
 // A unary call of gRPC over HTTP/2 on a unix socket, by nghttp2
-// (github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md).
+// ("gRPC over HTTP2", the specification of grpc.io).
 #pragma once
 
 #include <chrono>
