@@ -27,7 +27,7 @@ std::vector<ImpactedEntity> entities_of(const std::optional<PciAddress>& pci,
   return entities;
 }
 
-// NVSentinel acts from outside: what a container cannot do itself is no reason to ask for support.
+// NVSentinel acts from outside, so what a container cannot do itself needs no support.
 std::vector<Finding> as_on_the_node(Machine machine) {
   machine.container.runtime.reset();
   return diagnose(machine, {});

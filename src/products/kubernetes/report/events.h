@@ -1,4 +1,4 @@
-// What NVSentinel is told of a node: the faults that make it not ready, and what is without fault.
+// A node as NVSentinel sees it: the faults that make it not ready, and what is without fault.
 // Pure.
 #pragma once
 
