@@ -71,8 +71,7 @@ void declare_kubernetes_event(CommandSpec& command) {
         .value = &options->socket,
         .help = "Socket of NVSentinel's platform connector: /var/run/nvsentinel.sock if not "
                 "given",
-        .type = "PATH",
-        .files = Files::read}});
+        .type = "PATH"}});
   add_node_options(command, options->node);
   command.footer =
       "Exit codes: 0 NVSentinel has the events, whatever they say; 2 wrong usage; 4 it was not "
