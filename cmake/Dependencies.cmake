@@ -23,7 +23,7 @@ else()
 endif()
 
 # Imported targets, so that each comes before what it needs itself on the linker's command line.
-foreach(name archive event_core event_extra lzma sodium sqlite3 z zstd)
+foreach(name archive event_core event_extra lzma nghttp2 sodium sqlite3 z zstd)
   find_library(GPUREADY_LIB_${name} NAMES lib${name}.a REQUIRED)
   add_library(gpuready_${name}_file STATIC IMPORTED GLOBAL)
   set_target_properties(gpuready_${name}_file PROPERTIES IMPORTED_LOCATION ${GPUREADY_LIB_${name}})

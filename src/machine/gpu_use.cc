@@ -250,10 +250,9 @@ bool lies_in_driver_container(const LibraryFile& library) {
 
 const LibraryFile* in_driver_container(const Machine& machine) {
   if (machine.nvidia.nvml_outcome != "no_library") return nullptr;
-  const auto found =
-      std::ranges::find_if(machine.nvidia.libraries, [](const LibraryFile& library) {
-        return library.name == "libnvidia-ml.so.1" && lies_in_driver_container(library);
-      });
+  const auto found = std::ranges::find_if(machine.nvidia.libraries, [](const LibraryFile& library) {
+    return library.name == "libnvidia-ml.so.1" && lies_in_driver_container(library);
+  });
   return found == machine.nvidia.libraries.end() ? nullptr : &*found;
 }
 

@@ -118,10 +118,9 @@ bool not_recovered(const Machine& machine, const PciAddress& place) {
   const auto& cuda = machine.nvidia.cuda_start;
   const bool down = cuda && !cuda->ok();
   return match && down &&
-         std::ranges::any_of(log_hits(machine, {"*: ...evice recovery failed"}),
-                             [&](const LogHit& hit) {
-                               return hit.pci && on_path_of(machine, *hit.pci, *match);
-                             });
+         std::ranges::any_of(
+             log_hits(machine, {"*: ...evice recovery failed"}),
+             [&](const LogHit& hit) { return hit.pci && on_path_of(machine, *hit.pci, *match); });
 }
 
 std::string place_text(const Machine& machine, const PciAddress& place) {
@@ -133,8 +132,8 @@ std::vector<Match> fatal(const Facts& facts) {
   std::vector<Match> matches;
   for (const auto& [key, errors] : errors_of(facts.machine)) {
     const bool lasts = key.second == Gravity::nonfatal && not_recovered(facts.machine, key.first);
-    auto match = key.second == Gravity::fatal || lasts ? below(facts.machine, key.first)
-                                                       : std::nullopt;
+    auto match =
+        key.second == Gravity::fatal || lasts ? below(facts.machine, key.first) : std::nullopt;
     if (!match) continue;
     match->evidence = errors.quotes;
     if (lasts) {

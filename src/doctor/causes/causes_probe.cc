@@ -110,8 +110,9 @@ std::vector<Cause> probe_causes() {
   return {
       {.id = "driver-crashed",
        .title = "The driver crashed in the kernel",
-       .explanation = "The kernel ended a thread of the driver that used memory which is not there. "
-                      "What the thread held stays locked, so the driver cannot be unloaded.",
+       .explanation =
+           "The kernel ended a thread of the driver that used memory which is not there. "
+           "What the thread held stays locked, so the driver cannot be unloaded.",
        .cure = "Reboot; if it comes again, update the driver, or go back to the version before.",
        .command = "reboot",
        .action = Action::reboot,

@@ -40,13 +40,16 @@ std::vector<Match> lost(const Facts& facts) {
            {"vfio-pci: Unable to change power state from D3cold to D0, device inaccessible"})) {
     const auto* device = hit.pci ? pci_device(facts.machine, *hit.pci) : nullptr;
     if (!device || !device->is_gpu || device->driver.value_or("") != "vfio-pci") continue;
-    if (std::ranges::any_of(matches, [&](const Match& known) { return std::ranges::find(known.pci, *hit.pci) != known.pci.end(); }))
+    if (std::ranges::any_of(matches, [&](const Match& known) {
+          return std::ranges::find(known.pci, *hit.pci) != known.pci.end();
+        }))
       continue;
     Match match = about(facts.machine, *hit.pci);
     match.id = "off-the-bus";
     match.title = "The GPU for virtual machines does not wake";
     match.explanation =
-        "The GPU was asked to wake for a guest, and its configuration reads as if it were not there.";
+        "The GPU was asked to wake for a guest, and its configuration reads as if it were not "
+        "there.";
     match.evidence.push_back(evidence("kernel log", hit.text));
     match.evidence.push_back(evidence(
         fmt::format("/sys/bus/pci/devices/{}/driver", device->address.text()), "-> vfio-pci"));
@@ -108,8 +111,8 @@ std::optional<std::string> silent_before(const Machine& machine, const GpuStory&
 std::vector<Match> hung(const Facts& facts) {
   return stories_that(facts, [&](const GpuStory& story, Match& match) {
     if (story.last == Step::hung) {
-      const auto silent = story.vendor == Vendor::amd ? silent_before(facts.machine, story)
-                                                      : std::nullopt;
+      const auto silent =
+          story.vendor == Vendor::amd ? silent_before(facts.machine, story) : std::nullopt;
       if (silent) {
         match.title = "The GPU's power controller (SMU) stopped answering, and the GPU hangs";
         match.explanation =

@@ -89,7 +89,8 @@ std::vector<Match> fabric(const Facts& facts) {
       match.evidence.push_back(evidence("nvidia-fabricmanager", "not running"));
     if (has_nvlink5(machine)) {
       match.cure =
-          "Install NVLSM (the package nvlsm) and the kernel module ib_umad beside the Fabric Manager "
+          "Install NVLSM (the package nvlsm) and the kernel module ib_umad beside the Fabric "
+          "Manager "
           "of exactly the driver's version, and start it: NVLink 5 needs them.";
     }
   }

@@ -86,9 +86,9 @@ constexpr std::string_view kWriters[] = {"NVRM",       "nvidia",     "nvidia-nvl
 // Families: "nvidia-nvswitch3", "vfio_iommu_type1_attach_group".
 constexpr std::string_view kWriterFamilies[] = {"nvidia-nvswitch", "vfio", "nvidia_"};
 // The kernel's messages that name no writer.
-constexpr std::string_view kNameless[] = {"INFO: task ", "Loading of ", "Secure boot ",
-                                          "arm-smmu",    "BUG: ",       "Oops: ",
-                                          "RIP: ",  "WARNING: CPU: "};
+constexpr std::string_view kNameless[] = {
+    "INFO: task ", "Loading of ", "Secure boot ", "arm-smmu",
+    "BUG: ",       "Oops: ",      "RIP: ",        "WARNING: CPU: "};
 
 constexpr std::size_t kLineMax = 2000;  // of a line; the kernel's own records have at most 1024
 constexpr std::size_t kKindMax = 200;

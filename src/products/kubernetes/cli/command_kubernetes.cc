@@ -13,6 +13,10 @@ constexpr CommandEntry kKubernetesSubcommands[] = {
     {"features", "Write labels of the node for Node Feature Discovery", declare_kubernetes_features,
      "kubernetes features\n"
      "kubernetes features --out features.d/gpuready"},
+    {"event", "Tell NVSentinel what the node's faults are, or that it has none",
+     declare_kubernetes_event,
+     "kubernetes event --node \"$NODE_NAME\"\n"
+     "kubernetes event --node n1 --socket /run/nvsentinel/nvsentinel.sock"},
     {"copy", "Copy this program into a volume, for a container that lacks it",
      declare_kubernetes_copy,
      "kubernetes copy /shared/gpuready\n"
@@ -25,7 +29,8 @@ void declare_kubernetes(CommandSpec& command) { command.subcommands = kKubernete
 
 extern const Product kubernetes_product;
 const Product kubernetes_product = {
-    .command = {"kubernetes", "Conditions and labels of a Kubernetes node", declare_kubernetes,
+    .command = {"kubernetes", "Conditions, labels and events of a Kubernetes node",
+                declare_kubernetes,
                 "kubernetes condition not-ready\n"
                 "kubernetes features"},
 };

@@ -12,14 +12,8 @@ struct ConditionCommand {
 };
 
 Result<kubernetes::Condition> condition(const ConditionCommand& options) {
-  const auto status = status_of_node(options.node);
-  if (options.name == "untested") return kubernetes::untested(status);
-  const auto report = look_at_node(options.node);
-  if (report) return kubernetes::not_ready(*report, status);
-  // The driver's container does not run: a problem of the node, and no mistake of who asks.
-  if (report.error().kind == ErrorKind::not_found && options.node.driver_root)
-    return kubernetes::without_driver(*options.node.driver_root);
-  return std::unexpected(report.error());
+  if (options.name == "untested") return kubernetes::untested(status_of_node(options.node));
+  return TRY(judge_node(options.node)).condition;
 }
 
 Result<int> run_condition(const ConditionCommand& options) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/options.h"
+#include "kubernetes/report/condition.h"
 #include "report/kept_results.h"
 
 namespace gpuready::cli {
@@ -9,6 +10,7 @@ namespace gpuready::cli {
 void declare_kubernetes_condition(CommandSpec& command);
 void declare_kubernetes_features(CommandSpec& command);
 void declare_kubernetes_copy(CommandSpec& command);
+void declare_kubernetes_event(CommandSpec& command);
 
 // What these commands look at: the machine, passively and within a time, and the kept results.
 struct NodeOptions {
@@ -24,5 +26,13 @@ void add_node_options(CommandSpec& command, NodeOptions& options);
 // Diagnosed and concluded as by `doctor`.
 Result<Report> look_at_node(const NodeOptions& options);
 Result<StatusReport> status_of_node(const NodeOptions& options);
+
+// Whether the node is ready, and what says so. Without the driver's container there is no report.
+struct JudgedNode {
+  std::optional<Report> report;
+  Result<StatusReport> status;
+  kubernetes::Condition condition;
+};
+Result<JudgedNode> judge_node(const NodeOptions& options);
 
 }  // namespace gpuready::cli

@@ -63,4 +63,17 @@ Result<StatusReport> status_of_node(const NodeOptions& options) {
                    present_now(*host, options.valid_s));
 }
 
+Result<JudgedNode> judge_node(const NodeOptions& options) {
+  auto status = status_of_node(options);
+  auto report = look_at_node(options);
+  if (report) {
+    auto condition = kubernetes::not_ready(*report, status);
+    return JudgedNode{std::move(*report), std::move(status), std::move(condition)};
+  }
+  // The driver's container does not run: a problem of the node, and no mistake of who asks.
+  if (report.error().kind == ErrorKind::not_found && options.driver_root)
+    return JudgedNode{{}, std::move(status), kubernetes::without_driver(*options.driver_root)};
+  return std::unexpected(report.error());
+}
+
 }  // namespace gpuready::cli

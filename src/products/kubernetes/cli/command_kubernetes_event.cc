@@ -1,0 +1,82 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "kubernetes/cli/kubernetes_commands.h"
+#include "kubernetes/report/events.h"
+#include "kubernetes/unary_call.h"
+
+namespace gpuready::cli {
+namespace {
+
+constexpr std::chrono::seconds kSendWithin{5};  // as NVSentinel's own monitors
+constexpr const char* kNodeVariable = "NODE_NAME";
+
+struct EventCommand {
+  NodeOptions node;
+  std::string socket = "/var/run/nvsentinel.sock", name;
+};
+
+std::string lines_of(const std::vector<kubernetes::HealthEvent>& events) {
+  std::string text;
+  for (const auto& event : events) {
+    text += fmt::format("{} {}", event.check, event.healthy ? "healthy" : "fault");
+    for (const auto& entity : event.entities)
+      text += fmt::format(" {}:{}", entity.type, entity.value);
+    for (const auto& code : event.error_codes) text += " " + code;
+    text += ": " + event.message + "\n";
+  }
+  return text;
+}
+
+Result<int> run_event(const EventCommand& options) {
+  const auto name =
+      options.name.empty() ? make_live_host()->environment("NODE_NAME").value_or("") : options.name;
+  if (name.empty())
+    return fail(
+        ErrorKind::bad_input,
+        fmt::format("which node? Name it as Kubernetes does, by --node or {}", kNodeVariable));
+  const auto judged = TRY(judge_node(options.node));
+  const auto events = kubernetes::health_events(
+      judged.condition, judged.report ? &*judged.report : nullptr, judged.status);
+  if (events.empty()) {
+    complain("nothing was sent, since the node's state is undetermined: " + judged.condition.line);
+    return static_cast<int>(Exit::unknown);
+  }
+  const auto socket = after_prefix(options.socket, "unix://").value_or(options.socket);
+  const auto now = TRY(make_live_host()->identity()).unix_seconds;
+  const auto sent = kubernetes::call({.socket = std::string(socket),
+                                      .method = kubernetes::kHealthEventMethod,
+                                      .message = kubernetes::encode(events, name, now),
+                                      .timeout = kSendWithin});
+  if (!sent) {
+    complain("NVSentinel was not told: " + sent.error().message);
+    return static_cast<int>(Exit::unknown);
+  }
+  TRY(write_file("-", lines_of(events)));
+  return static_cast<int>(Exit::ok);
+}
+
+}  // namespace
+
+void declare_kubernetes_event(CommandSpec& command) {
+  auto options = std::make_shared<EventCommand>();
+  command.run = [options] { return run_event(*options); };
+  command.add(
+      {{.name = "--node",
+        .value = &options->name,
+        .help = fmt::format("Name of the node, where the variable {} lacks it", kNodeVariable),
+        .type = "NAME"},
+       {.name = "--socket",
+        .value = &options->socket,
+        .help = "Socket of NVSentinel's platform connector: /var/run/nvsentinel.sock if not "
+                "given",
+        .type = "PATH"}});
+  add_node_options(command, options->node);
+  command.footer =
+      "Exit codes: 0 NVSentinel has the events, whatever they say; 2 wrong usage; 4 it was not "
+      "told, "
+      "since the node's state is undetermined or it does not answer within 5 s.";
+}
+
+}  // namespace gpuready::cli

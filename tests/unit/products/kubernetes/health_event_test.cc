@@ -1,0 +1,119 @@
+// Bytes written by hand from protobuf's specification, and what a node's state becomes.
+#include "kubernetes/health_event.h"
+
+#include <gtest/gtest.h>
+
+#include "doctor/diagnose.h"
+#include "kubernetes/report/events.h"
+#include "report/conclude.h"
+#include "unit/report/healthy.h"
+
+namespace gpuready::kubernetes {
+namespace {
+
+TEST(HealthEvent, IsEncodedAsProtobuf) {
+  const HealthEvent event{.check = "C",
+                          .message = "m",
+                          .recommended_action = 24,
+                          .error_codes = {"e"},
+                          .entities = {{"PCI", "p"}}};
+  const std::string inner(
+      "\x08\x01"                     // version 1
+      "\x12\x08gpuready\x1a\x03GPU"  // agent, componentClass
+      "\x22\x01"
+      "C\x28\x01"  // checkName; isFatal; isHealthy is the default
+      "\x3a\x01m\x40\x18\x4a\x01"
+      "e"                             // message, recommendedAction, errorCode
+      "\x52\x08\x0a\x03PCI\x12\x01p"  // entitiesImpacted
+      "\x62\x03\x08\xac\x02"          // generatedTimestamp: 300 s
+      "\x6a\x01n");                   // nodeName
+  const HealthEvent one[] = {event};
+  EXPECT_EQ(encode(one, "n", 300),
+            "\x08\x01\x12" + std::string(1, static_cast<char>(inner.size())) + inner);
+}
+
+// Numbers of RecommendedAction, as health_event.proto has them.
+TEST(HealthEvent, ActionsHaveNvsentinelsNumbers) {
+  const std::pair<Action, std::uint32_t> expected[] = {
+      {Action::none, 0},           {Action::check_again, 26}, {Action::configure, 0},
+      {Action::reload_driver, 15}, {Action::reset_gpu, 2},    {Action::reboot, 15},
+      {Action::power_cycle, 24},   {Action::replace, 25},     {Action::ask_host, 5}};
+  for (const auto& [action, number] : expected)
+    EXPECT_EQ(recommended_action(action, false, true), number) << to_string(action);
+  EXPECT_EQ(recommended_action(Action::reboot, true, true), 24u);
+  EXPECT_EQ(recommended_action(Action::reset_gpu, true, false), 24u);  // no UUID: the node restarts
+  EXPECT_EQ(recommended_action(Action::reset_gpu, false, false), 15u);
+}
+
+Report node(int gpus) {
+  Report report = healthy(gpus);
+  for (Gpu& gpu : report.machine.gpus)
+    gpu.pci = PciAddress{0, static_cast<std::uint8_t>(0x10 + gpu.index), 0, 0};
+  report.command = "doctor";
+  report.verdicts.reset();
+  report.findings.emplace();
+  conclude(report, {});
+  return report;
+}
+Result<StatusReport> kept(std::vector<KeptResult> results = {}) {
+  StatusReport status;
+  for (const auto& result : results) status.standing = std::max(status.standing, result.standing);
+  status.results = std::move(results);
+  return status;
+}
+std::vector<std::string> said(const Report& report, const Result<StatusReport>& status) {
+  std::vector<std::string> out;
+  for (const auto& event : health_events(not_ready(report, status), &report, status)) {
+    std::string line = event.check + (event.healthy ? " healthy" : " fault");
+    for (const auto& code : event.error_codes) line += " " + code;
+    for (const auto& entity : event.entities)
+      if (entity.type == "PCI") line += " " + entity.value;
+    out.push_back(line);
+  }
+  return out;
+}
+using Lines = std::vector<std::string>;
+
+TEST(HealthEvents, ANodeWithoutFaultClearsEverything) {
+  EXPECT_EQ(said(node(2), kept()),
+            (Lines{"GpureadyGpuFault healthy", "GpureadyNodeFault healthy"}));
+}
+
+TEST(HealthEvents, AFaultIsThatOfItsGpuAndTheOthersAreHealthy) {
+  Report report = node(2);
+  Finding finding;
+  finding.id = "ecc";
+  finding.severity = Severity::error;
+  finding.title = "a;b";
+  finding.gpus = {1};
+  report.findings->push_back(finding);
+  conclude(report, {});
+  const auto pci = [&](std::size_t i) { return report.machine.gpus[i].pci->text(); };
+  EXPECT_EQ(said(report, kept()),
+            (Lines{"GpureadyGpuFault fault ecc " + pci(1), "GpureadyGpuFault healthy " + pci(0)}));
+  const Result<StatusReport> lost = fail(ErrorKind::no_permission, "results.json: not yours");
+  EXPECT_EQ(said(report, lost), (Lines{"GpureadyGpuFault fault ecc " + pci(1)}));
+  EXPECT_EQ(health_events(not_ready(report, lost), &report, lost).front().message, "a,b");
+}
+
+TEST(HealthEvents, AFailedTestIsAFaultAndWhatIsUndeterminedClearsNothing) {
+  const Report report = node(1);
+  KeptResult bad;
+  bad.subject = "GPU 0";
+  bad.pci = report.machine.gpus[0].pci;
+  bad.standing = Standing::bad;
+  EXPECT_EQ(said(report, kept({bad})),
+            (Lines{"GpureadyGpuFault fault test-bad " + bad.pci->text()}));
+  const Result<StatusReport> lost = fail(ErrorKind::no_permission, "results.json: not yours");
+  EXPECT_EQ(said(report, lost), Lines{});
+}
+
+TEST(HealthEvents, WithoutADriverTheNodeHasTheFault) {
+  const auto events = health_events(without_driver("/run/nvidia/driver"), nullptr, kept());
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0].check, kNodeCheck);
+  EXPECT_FALSE(events[0].healthy);
+}
+
+}  // namespace
+}  // namespace gpuready::kubernetes
