@@ -88,39 +88,46 @@ def _report(command: str, timeout: Optional[float], options: dict[str, Any]) -> 
 
 
 Names = Union[str, Iterable[Union[str, int]], None]
+AnyPath = Union[str, "os.PathLike[str]", None]
 
 
 def detect(*, full: bool = False, require_gpu: Optional[int] = None, expect: Names = None,
-           replay: Union[str, os.PathLike[str], None] = None, timeout: Optional[float] = None) -> Report:
+           replay: AnyPath = None, timeout: Optional[float] = None) -> Report:
     """The GPUs and their environment."""
     return _report("detect", timeout, {"full": full, "require_gpu": require_gpu, "expect": expect, "replay": replay})
 
 
 def diagnose(*, require_gpu: Optional[int] = None, accept: Names = None, expect: Names = None,
-             replay: Union[str, os.PathLike[str], None] = None, timeout: Optional[float] = None) -> Report:
+             replay: AnyPath = None, timeout: Optional[float] = None) -> Report:
     """Also what is wrong with them, in `findings` (`gpuready doctor`)."""
     return _report("doctor", timeout, {"require_gpu": require_gpu, "accept": accept, "expect": expect,
                                        "replay": replay})
 
 
 def check(*, level: Optional[str] = None, device: Names = None, require_gpu: Optional[int] = None,
-          expect: Names = None, accept: Names = None, busy: bool = False,
-          replay: Union[str, os.PathLike[str], None] = None, timeout: Optional[float] = None) -> Report:
-    """Also tests each GPU; about 2 s at level "quick"."""
+          expect: Names = None, policy: AnyPath = None, require: Names = None, accept: Names = None, busy: bool = False,
+          state: AnyPath = None, wait: Optional[float] = None, replay: AnyPath = None,
+          timeout: Optional[float] = None) -> Report:
+    """Also tests each GPU; about 2 s at level "quick". `state`: the file where the result is kept for status().
+    `wait`: seconds that a driver may take to settle after boot."""
     return _report("check", timeout, {"level": level, "device": device, "require_gpu": require_gpu, "expect": expect,
-                                      "accept": accept, "busy": busy, "replay": replay})
+                                      "policy": policy, "require": require, "accept": accept, "busy": busy,
+                                      "state": state, "wait": wait, "replay": replay})
 
 
 def test(*, level: Optional[str] = None, only: Names = None, device: Names = None, duration: Optional[float] = None,
-         require_gpu: Optional[int] = None, expect: Names = None, accept: Names = None, busy: bool = False,
-         replay: Union[str, os.PathLike[str], None] = None, timeout: Optional[float] = None) -> Report:
-    """All tests; about 30 s at level "standard"."""
+         hammer: bool = False, require_gpu: Optional[int] = None, expect: Names = None, policy: AnyPath = None,
+         require: Names = None, accept: Names = None, busy: bool = False, state: AnyPath = None,
+         wait: Optional[float] = None, replay: AnyPath = None, timeout: Optional[float] = None) -> Report:
+    """All tests; about 30 s at level "standard". `hammer`: also repeated access in the memory test; the rest as in
+    check()."""
     return _report("test", timeout, {"level": level, "only": only, "device": device, "duration": duration,
-                                     "require_gpu": require_gpu, "expect": expect, "accept": accept, "busy": busy,
+                                     "hammer": hammer, "require_gpu": require_gpu, "expect": expect, "policy": policy,
+                                     "require": require, "accept": accept, "busy": busy, "state": state, "wait": wait,
                                      "replay": replay})
 
 
-def status(*, state: Union[str, os.PathLike[str], None] = None, valid: Optional[float] = None) -> Status:
+def status(*, state: AnyPath = None, valid: Optional[float] = None) -> Status:
     """What the latest check or test says now; tests nothing. `valid`: seconds that a good result counts."""
     return Status.from_json(run("status", *_words(state=state, valid=valid)))
 

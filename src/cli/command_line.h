@@ -26,6 +26,7 @@ enum class Files {
   none,
   read,     // a file, or a folder with all that is in it
   written,  // a file
+  kept,     // likewise, in a folder that must exist
   report,   // likewise, by deliver()
 };
 

@@ -56,12 +56,13 @@ Result<KeptResults> read_kept_results(Host& host, const std::string& path) {
 }
 
 Present present_now(Host& host, double valid_s) {
-  const auto driver = host.read_text("/sys/module/nvidia/version");
+  const auto nvidia = host.read_text("/sys/module/nvidia/version");
   return {.unix_seconds = std::time(nullptr),
           .valid_seconds = static_cast<std::int64_t>(valid_s),
           .machine_id = machine_id(host),
           .boot_id = boot_id(host),
-          .driver_version = driver ? find_version(*driver) : std::nullopt};
+          .driver_version = driver_versions(nvidia ? find_version(*nvidia) : std::nullopt,
+                                            host.read_text("/sys/module/amdgpu/version"))};
 }
 
 Result<StatusReport> read_status(Host& host, const std::string& file, double valid_s) {
@@ -85,7 +86,7 @@ Option state_option(std::optional<std::string>& file) {
               "Keep the result for `gpuready status` in this file (default: in "
               "/var/lib/gpuready, if that folder exists and can be written)",
           .type = "FILE",
-          .files = Files::written};
+          .files = Files::kept};
 }
 
 Result<void> keep_results(const std::optional<std::string>& file, const Report& report,

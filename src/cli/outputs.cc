@@ -38,6 +38,13 @@ Result<void> write_all(int descriptor, std::string_view text, std::string_view n
   return {};
 }
 
+// What GitHub's runner shows: a line of the text must not become a command of its own.
+std::string for_ci(std::string text, bool github = false) {
+  const char* actions = std::getenv("GITHUB_ACTIONS");
+  const bool runner = actions != nullptr && std::string_view(actions) == "true";
+  return github || runner ? without_workflow_commands(text) : text;
+}
+
 TerminalStyle style_of(const Globals& globals) {
   TerminalStyle style;
   const bool terminal = ::isatty(STDOUT_FILENO) == 1;
@@ -195,7 +202,7 @@ std::optional<Error> check_files(const CommandSpec& command) {
   std::vector<std::pair<std::string, std::string>> outputs;  // options and paths
   int on_stdout = 0;
   for (const Option& option : command.options) {
-    if (option.files != Files::written && option.files != Files::report) continue;
+    if (option.files == Files::none || option.files == Files::read) continue;
     const std::string name(split(option.name, ",").front());
     for (const std::string& path : files_of(option)) {
       const auto refuse = [&](const std::string& why) {
@@ -208,7 +215,8 @@ std::optional<Error> check_files(const CommandSpec& command) {
         if (!is_stdout(path) && is_one_file(path, taken))
           return refuse(other + " is written there");
       outputs.emplace_back(name, path);
-      if (option.files != Files::report) continue;
+      if (option.files == Files::written) continue;
+      if (is_stdout(path) && option.files == Files::kept) return refuse("it is not a file");
       if (is_stdout(path) && ++on_stdout > 1)
         return Error{ErrorKind::bad_input,
                      "only one report can go to standard output: give the others a file name"};
@@ -225,7 +233,7 @@ void complain(std::string_view message) {
   std::string text = printable(message);
   for (auto at = text.find('\n'); at != text.npos; at = text.find('\n', at + 1))
     text.insert(at + 1, "  ");
-  (void)write_all(STDERR_FILENO, fmt::format("gpuready: {}\n", text), "stderr");
+  (void)write_all(STDERR_FILENO, for_ci(fmt::format("gpuready: {}\n", text)), "stderr");
 }
 
 int complain(const Error& error, Exit exit) {
@@ -269,7 +277,7 @@ int deliver(const Delivery& delivery, const Globals& globals) {
       {globals.junit, delivery.junit},
   };
   return deliver_all(documents, delivery.envelope.exit,
-                     [&] { return delivery.terminal(style_of(globals)); });
+                     [&] { return for_ci(delivery.terminal(style_of(globals)), globals.github); });
 }
 
 int deliver(Report& report, const Globals& globals) {

@@ -188,7 +188,7 @@ bool proves_something(const Report& report) {
 
 RunExtent extent_of(const TestCommand& options) {
   return {*named<Level>(options.level), options.only.empty() && !options.busy,
-          options.duration_s.value_or(0)};
+          options.duration_s.value_or(0), options.hammer};
 }
 
 // Of a GPU that is for display only: another that --device names says nothing about it.
@@ -264,6 +264,8 @@ Result<int> run_tests(std::string command, TestCommand options) {
                           fmt::format("--network {}: a port is missing, as in {}:443",
                                       printable(*options.network), printable(*options.network))});
   auto accept_rules = TRY(parse_accept_rules(options.accept));
+  // Known before the test, as a place that cannot be written is.
+  if (options.state) TRY(read_kept_results(*make_live_host(), *options.state));
   auto host = TRY(open_host(options.globals));
   auto machine = TRY(inspect_settled(*host, options));
   options.globals.devices = TRY(unique_devices(options.globals.devices, machine));

@@ -115,6 +115,22 @@ std::string render_junit(const Report& report) {
   return out + "</testsuite>\n</testsuites>\n";
 }
 
+std::string without_workflow_commands(std::string_view text) {
+  std::string out;
+  bool first = true;  // nothing but blanks of any script before in this line
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (first && text.substr(at).starts_with("::"))
+      out += ": ";
+    else if (text.substr(at).starts_with("##["))
+      out += "# ";
+    else
+      out += c;
+    first = c == '\n' || (first && (c <= ' ' || c > '~'));
+  }
+  return out;
+}
+
 std::string render_annotations(const Report& report) {
   constexpr int kMost = 10;  // of each kind, which GitHub shows
   const Summary summary = summarize(report);

@@ -100,9 +100,11 @@ FIELDS_OF(KeptResult) {
   FIELD(level, "That passed; of a bad GPU the lowest that clears it.");
   FIELD(failed, "Tests that failed; a bad GPU is cleared when they pass.");
   FIELD(endurance_seconds, "Of a bad GPU, the least --duration that clears it.", {.unit = "s"});
+  FIELD(hammer, "Tested with --hammer; a bad GPU is then cleared only with --hammer.");
   FIELD(tested_unix_seconds, "When.");
   FIELD(boot_id, "The kernel's random id of the boot then.");
-  FIELD(driver_version, "Version of NVIDIA's kernel module then; absent: none.");
+  FIELD(driver_version,
+        "Versions of NVIDIA's and AMD's kernel modules then; absent: none has its own.");
   FIELD(reason, "Why, in one sentence.");
   FIELD(action, "The strongest action of the findings about it then; absent: not asked.");
   FIELD(obligations, "What it owed then, and how that ended.");

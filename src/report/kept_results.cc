@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/clock.h"
 #include "report/exit_rules.h"
@@ -68,7 +69,9 @@ KeptResult after(const KeptResult& before, KeptResult now, bool whole,
   if (now.standing == Standing::never_tested) return before;
   const bool was_bad = before.standing == Standing::bad;
   if (now.standing == Standing::bad) {
+    now.hammer &= std::ranges::find(now.failed, "memory") != now.failed.end();
     if (!was_bad) return now;
+    now.hammer |= before.hammer;
     now.level = std::max(now.level, before.level);
     now.endurance_seconds = std::max(now.endurance_seconds, before.endurance_seconds);
     std::vector<std::string> both;
@@ -78,7 +81,7 @@ KeptResult after(const KeptResult& before, KeptResult now, bool whole,
   }
   const bool as_much = now.level >= before.level &&
                        now.endurance_seconds >= before.endurance_seconds &&
-                       std::ranges::includes(passed, before.failed);
+                       now.hammer >= before.hammer && std::ranges::includes(passed, before.failed);
   if (was_bad && (now.standing == Standing::unknown || !whole || !as_much)) return before;
   return whole || now.standing == Standing::unknown ? now : before;
 }
@@ -135,11 +138,17 @@ void bring_up_to_date(KeptResult& result, const Present& now) {
   }
 }
 
+std::string command_that_clears(const KeptResult& result) {
+  std::string command = fmt::format("gpuready test --level {}", to_string(result.level));
+  if (result.standing != Standing::retest) return command;
+  if (result.endurance_seconds > 0)
+    command += fmt::format(" --duration {:.0f}", std::ceil(result.endurance_seconds));
+  return command + (result.hammer ? " --hammer" : "");
+}
+
 std::string line_of(const StatusReport& report, const Present& now) {
   const auto worst = std::ranges::max_element(report.results, {}, &KeptResult::standing);
-  const std::string again = worst == report.results.end()
-                                ? ""
-                                : fmt::format("gpuready test --level {}", to_string(worst->level));
+  const std::string again = worst == report.results.end() ? "" : command_that_clears(*worst);
   const auto age = [&] { return ago(now.unix_seconds - worst->tested_unix_seconds); };
   switch (report.standing) {
     case Standing::never_tested:
@@ -185,9 +194,11 @@ KeptResults keep(KeptResults before, const Report& report, const RunExtent& exte
   KeptResult run;  // what all results of this run say
   run.level = extent.level;
   run.endurance_seconds = extent.endurance_seconds;
+  run.hammer = extent.hammer;
   run.tested_unix_seconds = parse_utc(report.created_utc).value_or(0);
   run.boot_id = report.boot_id;
-  run.driver_version = report.machine.nvidia.module_version;
+  run.driver_version =
+      driver_versions(report.machine.nvidia.module_version, report.machine.amd.module_version);
 
   if (before.machine_id && report.machine_id && before.machine_id != report.machine_id)
     before.results.clear();
@@ -242,6 +253,12 @@ KeptResults keep(KeptResults before, const Report& report, const RunExtent& exte
   next.subject = kMachine;
   kept.results.push_back(std::move(next));
   return kept;
+}
+
+std::optional<std::string> driver_versions(const std::optional<std::string>& nvidia,
+                                           const std::optional<std::string>& amdgpu) {
+  if (!amdgpu) return nvidia;
+  return (nvidia ? *nvidia + ", " : "") + "amdgpu " + *amdgpu;
 }
 
 StatusReport status_of(KeptResults kept, const Present& now) {

@@ -38,6 +38,7 @@ struct KeptResult {
   Level level = Level::quick;       // that passed; of a bad GPU the lowest that clears it
   std::vector<std::string> failed;  // tests, all of which must pass to clear it
   double endurance_seconds = 0;     // of the test that failed
+  bool hammer = false;  // with repeated access; of a bad GPU: if that memory test failed
   std::int64_t tested_unix_seconds = 0;
   std::optional<std::string> boot_id, driver_version;
   std::string reason;
@@ -55,12 +56,17 @@ struct RunExtent {
   Level level = Level::quick;
   bool whole = true;
   double endurance_seconds = 0;
+  bool hammer = false;
 };
 
-// The results after this report. A bad GPU becomes good only by a whole run of at least the level
-// and length that failed, in which every test that failed passes; one that was not tested, being in
-// use or asleep, keeps its result, and one that is gone is absent.
+// The results after this report. A bad GPU becomes good only by a whole run of at least the level,
+// length and repeated access that failed, in which every test that failed passes; one that was not
+// tested, being in use or asleep, keeps its result, and one that is gone is absent.
 KeptResults keep(KeptResults before, const Report& report, const RunExtent& extent);
+
+// The versions of the kernel modules that have one of their own, as kept and compared.
+std::optional<std::string> driver_versions(const std::optional<std::string>& nvidia,
+                                           const std::optional<std::string>& amdgpu);
 
 // What the results are worth now.
 struct Present {

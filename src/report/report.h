@@ -45,5 +45,8 @@ std::string render_prometheus(
 std::string render_junit(const Report& report);  // XML, for CI systems
 // Workflow commands of GitHub Actions, a line each: what is wrong, at most ten errors and warnings.
 std::string render_annotations(const Report& report);
+// The text in a log of GitHub's, where a line that begins with "::" would be a command to the
+// runner.
+std::string without_workflow_commands(std::string_view text);
 
 }  // namespace gpuready

@@ -1,5 +1,6 @@
 """`import gpuready` of an installed wheel, as its users write it. MACHINE names a recorded machine."""
 import dataclasses
+import inspect
 import os
 import subprocess
 import sys
@@ -31,6 +32,21 @@ class Wheel(unittest.TestCase):
         only = gpuready.test(device=["cpu"], only="compute", level="quick")
         self.assertEqual([verdict.test for verdict in only.verdicts], ["compute"])
         self.assertIn(gpuready.status(state="/nonexistent/results.json").standing, "never_tested")
+
+    def test_a_result_is_kept_for_status(self):
+        with tempfile.TemporaryDirectory() as folder:
+            gpuready.check(device="cpu", level="quick", state=f"{folder}/kept", wait=1)
+            self.assertTrue(os.path.exists(f"{folder}/kept"))
+            self.assertNotEqual(gpuready.status(state=f"{folder}/kept").exit_code, 2)
+            with self.assertRaises(gpuready.UsageError) as missing:
+                gpuready.test(device="cpu", state=f"{folder}/no/kept")
+            self.assertIn("No such file or directory", str(missing.exception))
+
+    def test_every_argument_is_an_option_of_the_command(self):
+        for function in (gpuready.detect, gpuready.check, gpuready.test, gpuready.status):
+            said = subprocess.run([gpuready.program(), function.__name__, "--help"], capture_output=True, text=True).stdout
+            for name in inspect.signature(function).parameters:
+                self.assertIn(" --" + name.replace("_", "-"), said)
 
     def test_ternary_weights(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -62,6 +62,7 @@ TEST(Text, PrintableKeepsTextAndHidesControl) {
   EXPECT_EQ(printable("\xc3"), "?");
   EXPECT_EQ(printable("\x1f \x7f"), "? ?");
   EXPECT_EQ(printable("\xed\x9f\xbf\xed\xa0\x80"), "\ud7ff???");  // a surrogate
+  EXPECT_EQ(printable("\ufffd\ufffe\uffff"), "\ufffd??");         // not in XML
   EXPECT_EQ(printable("\xe0\xa0\x80\xe0\x9f\xbf"), "\u0800???");  // overlong
   EXPECT_EQ(printable("\xf0\x90\x80\x80\xf0\x8f\xbf\xbf"), "\U00010000????");
   EXPECT_EQ(printable("\xf4\x8f\xbf\xbd\xf4\x90\x80\x80"), "\U0010fffd????");  // beyond Unicode

@@ -36,6 +36,21 @@ TEST(Ci, NotTestedIsSkippedAndFailedIsNamed) {
                        "<skipped message=\"no &quot;such&quot; &lt;unit&gt;\"/></testcase>"));
 }
 
+TEST(Ci, JUnitIsXmlWhateverANameHolds) {
+  auto report = samples::healthy();
+  report.verdicts->front().status = VerdictStatus::not_supported;
+  report.verdicts->front().reason = "a\x01\ufffe\xff\uffff\U0001F600";
+  EXPECT_TRUE(contains(render_junit(report), "<skipped message=\"a????\U0001F600\"/>"));
+}
+
+TEST(Ci, NoLineOfTextIsACommandToTheRunner) {
+  EXPECT_EQ(without_workflow_commands("::error::a\n  ::add-mask::b\n\u2003::c\n"),
+            ": :error::a\n  : :add-mask::b\n\u2003: :c\n");
+  EXPECT_EQ(without_workflow_commands("GPU 0 at ##[error]x"), "GPU 0 at # #[error]x");
+  for (const char* kept : {"", "fe80::1\n", "a ::error::b", "#[x] # [", "\n\n"})
+    EXPECT_EQ(without_workflow_commands(kept), kept);
+}
+
 TEST(Ci, AnnotationsAreTenOfAKindAndOneLineEach) {
   EXPECT_EQ(render_annotations(samples::healthy()), "");
   Report report = samples::eight();

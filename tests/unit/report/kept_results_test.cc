@@ -128,6 +128,42 @@ TEST(KeptResults, OnlyTheTestThatFailedClearsABadGpu) {
       said(keep(weak, kGood, {Level::standard, true, 3600}), at(kNoon)).starts_with("0 good"));
 }
 
+TEST(KeptResults, WhatRepeatedAccessFoundIsClearedOnlyByRepeatedAccess) {
+  const RunExtent hammered{Level::standard, true, 0, true};
+  const auto bad = keep({}, kBad, hammered);
+  EXPECT_TRUE(said(keep(bad, kGood, kThorough), at(kNoon)).starts_with("1 bad: GPU 1"));
+  EXPECT_TRUE(said(keep(bad, kGood, hammered), at(kNoon)).starts_with("0 good"));
+  // A later failure without it does not make the first one easier to clear.
+  EXPECT_TRUE(
+      said(keep(keep(bad, kBad, kQuick), kGood, kThorough), at(kNoon)).starts_with("1 bad"));
+  EXPECT_EQ(said(bad, at(kNoon, "b2")),
+            "4 retest: GPU 1 was bad; run gpuready test --level standard --hammer");
+  EXPECT_EQ(said(keep({}, kBad, {Level::standard, true, 89.5, true}), at(kNoon, "b2")),
+            "4 retest: GPU 1 was bad; run gpuready test --level standard --duration 90 --hammer");
+  // It is a part of the memory test only.
+  auto slow = kBad;
+  slow.verdicts->at(1).test = "bandwidth";
+  auto whole = kGood;
+  whole.verdicts->push_back(whole.verdicts->at(1));
+  whole.verdicts->back().test = "bandwidth";
+  EXPECT_TRUE(
+      said(keep(keep({}, slow, hammered), whole, kStandard), at(kNoon)).starts_with("0 good"));
+}
+
+TEST(KeptResults, AnotherDriverOfAnyVendorExpiresAResult) {
+  EXPECT_EQ(driver_versions({}, {}), std::nullopt);
+  EXPECT_EQ(driver_versions("580.1", {}), "580.1");
+  EXPECT_EQ(driver_versions({}, "6.8.5"), "amdgpu 6.8.5");
+  EXPECT_EQ(driver_versions("580.1", "6.8.5"), "580.1, amdgpu 6.8.5");
+  auto amd = kGood;
+  amd.machine.nvidia.module_version = {};
+  amd.machine.amd.module_version = "6.8.5";
+  const auto good = keep({}, amd, kQuick);
+  EXPECT_TRUE(said(good, at(kNoon, "b1", "amdgpu 6.8.5")).starts_with("0 good"));
+  EXPECT_EQ(said(good, at(kNoon, "b1", "amdgpu 6.10.5")),
+            "4 expired: GPU 0: tested with another driver; run gpuready test --level quick");
+}
+
 TEST(KeptResults, ARunThatDecidesNothingKeepsTheResult) {
   auto busy = run(VerdictStatus::not_tested);
   const auto first = keep({}, busy, kQuick);
