@@ -18,6 +18,7 @@ sed '/^# Launched/,$d' "$source/examples/pack/pack-ptx.toml" >maker/pack-ptx.tom
  "$gpuready" pack key ternary-dot --no-password -q
  "$gpuready" pack build pack-ptx.toml
  "$gpuready" pack publish pack-ptx.toml --key ternary-dot.key --to "$work/release") >maker.log 2>&1 || die "$(cat maker.log)"
+: >server.log
 python3 -u -m http.server 0 --bind 127.0.0.1 --directory release >server.log 2>&1 &
 server=$!
 trap 'kill $server' EXIT
@@ -106,7 +107,7 @@ install 1 gpu
 says gpu "JavaScript on the CPU: 36 -36 -4"
 cp whole "$archive"
 
-# Keys: the one of the example is none; another's.
+# Keys: none, and that of another maker.
 fresh
 install 0 gpu TERNARY_DOT_KEY=
 grep -q "no variant was installed" npm.log || die "without a key: $(cat npm.log)"

@@ -24,6 +24,7 @@ for gpu in 5.0 6.1 7.0 7.5 8.0 8.6 8.7 8.9 9.0 10.0 10.3 11.0 12.0 12.1; do
   [ "$variant" != cpu ] && [ -n "$variant" ] || die "$gpu gets the variant '$variant'"
 done
 
+: >server.log
 python3 -u -m http.server 0 --bind 127.0.0.1 --directory release >server.log 2>&1 &
 server=$!
 trap 'kill $server' EXIT
