@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 work=$PACK_FOLDER/../work-$PACK_VARIANT
 rm -rf "$PACK_FOLDER" "$work"
-mkdir -p "$PACK_FOLDER/lib" "$work"
+mkdir -p "$PACK_FOLDER/bin" "$PACK_FOLDER/lib" "$work"
 code=()
 if [ -n "$CUDAARCHS" ]; then
   ${CLANG:-clang} -x cuda --cuda-device-only --cuda-path=/nonexistent -nocudainc -nocudalib \
@@ -38,3 +38,4 @@ fi
 ${CC:-cc} -O2 -fPIC -shared -fvisibility=default "-DTERNARY_VARIANT=\"$PACK_VARIANT\"" "${code[@]}" \
   -Wl,-soname,libternary_dot.so.1 -Wl,--no-undefined ternary_dot.c -ldl -o "$PACK_FOLDER/lib/libternary_dot.so.1"
 ln -s libternary_dot.so.1 "$PACK_FOLDER/lib/libternary_dot.so"
+${CC:-cc} -O2 program.c "$PACK_FOLDER/lib/libternary_dot.so.1" -Wl,-rpath,'$ORIGIN/../lib' -o "$PACK_FOLDER/bin/ternary-dot"

@@ -38,6 +38,8 @@ T
 expect_exit 0 "$GPUREADY" pack build pack.toml --out built --json=build.json
 expect_exit 0 "$GPUREADY" pack publish pack.toml --built built --to release --key key.key --json=publish.json
 [ -s release/manifest.json.minisig ] && [ -s release/seed-libs-1.0.md ] || die "the release is not whole"
+jq -e --slurpfile bill release/seed-libs-1.0.cdx.json '[.variants[] | .name as $v | .files[] | select(.sha256) | {($v + "/" + .path): .sha256}] | add
+  == ([$bill[0].components[].components[] | {(."bom-ref"): .hashes[0].content}] | add)' release/manifest.json >/dev/null || die "the bill of materials names other files"
 expect_exit 2 "$GPUREADY" pack publish pack.toml --built built --to release --key key.key
 expect_in "is not above 1.0" "$err"
 

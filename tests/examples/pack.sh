@@ -1,4 +1,4 @@
-# examples/pack, as its README says: built, published to a web server, explained, and installed by npm's postinstall and by CMake.
+# examples/pack, as its README says: built, published to a web server, explained, and installed from C and by CMake.
 # Without NVIDIA's tools the recipe of PTX alone is built.
 set -euo pipefail
 source=$1 gpuready=$2 installer=$3
@@ -24,28 +24,18 @@ for gpu in 5.0 6.1 7.0 7.5 8.0 8.6 8.7 8.9 9.0 10.0 10.3 11.0 12.0 12.1; do
   [ "$variant" != cpu ] && [ -n "$variant" ] || die "$gpu gets the variant '$variant'"
 done
 
+: >server.log
 python3 -u -m http.server 0 --bind 127.0.0.1 --directory release >server.log 2>&1 &
 server=$!
 trap 'kill $server' EXIT
 for _ in $(seq 100); do port=$(sed -n 's/.*port \([0-9]*\).*/\1/p' server.log); [ -n "$port" ] && break; sleep 0.1; done
 export TERNARY_DOT_RELEASE=http://127.0.0.1:$port TERNARY_DOT_KEY=$(tail -1 ternary-dot.pub)
 expected='variant (legacy|modern|latest|gpu|cpu) on the [CG]PU: 36 -36 -4'
-if command -v node >/dev/null; then
-  mkdir bin && ln -s "$gpuready" bin/gpuready
-  node postinstall.cjs >npm.log 2>&1 || die "postinstall: $(cat npm.log)"
-  cc program.c -o program native/current/lib/libternary_dot.so.1
-  LD_LIBRARY_PATH=native/current/lib ./program | grep -qE "$expected" || die "the program of npm's package"
-  TERNARY_DOT_RELEASE=http://127.0.0.1:1 node postinstall.cjs >npm.log 2>&1 || die "no server breaks npm install: $(cat npm.log)"
-  TERNARY_DOT_KEY=$("$gpuready" pack key other --no-password --json - | jq -r .public_key)
-  rm -rf native
-  if node postinstall.cjs >npm.log 2>&1; then die "a release that is not trusted was installed"; fi
-  TERNARY_DOT_KEY=$(tail -1 ternary-dot.pub)
-fi
-# The same from C.
+# From C.
 export GPUREADY_HELPER=$gpuready
 "$installer" "$TERNARY_DOT_RELEASE" "$TERNARY_DOT_KEY" "$PWD/from-c" >installer.json || die "the C interface: $(cat installer.json)"
 jq -e '.result == "installed" and .schema == "gpuready.pack-install" and .notes != []' installer.json >/dev/null || die "another document: $(cat installer.json)"
-LD_LIBRARY_PATH=from-c/current/lib ./program 2>/dev/null | grep -qE "$expected" || [ ! -x program ] || die "the program of the C interface"
+from-c/current/bin/ternary-dot | grep -qE "$expected" || die "the program of the C interface"
 if "$installer" "$TERNARY_DOT_RELEASE" "RWQ" "$PWD/other" 2>/dev/null >/dev/null; then die "a key that is none was taken"; fi
 if command -v cmake >/dev/null; then
   cmake -S . -B cmake-build -DGPUREADY="$gpuready" "-DTERNARY_DOT_RELEASE=$TERNARY_DOT_RELEASE" "-DTERNARY_DOT_KEY=$TERNARY_DOT_KEY" >cmake.log 2>&1 || die "CMake: $(cat cmake.log)"

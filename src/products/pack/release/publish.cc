@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "host/atomic_file.h"
 #include "host/mapped_file.h"
+#include "pack/release/bill.h"
 #include "pack/release/build.h"
 
 namespace gpuready::pack {
@@ -217,6 +218,8 @@ Result<Published> publish(Host& host, const Recipe& recipe, const SecretKey& key
                                  *options.storage);
   };
   TRY(write(published.notes_name, notes(manifest, published.gaps, key.public_key())));
+  TRY(write(fmt::format("{}-{}.cdx.json", manifest.name, manifest.version),
+            bill_of_materials(manifest)));
   if (options.chain) TRY(write(kKeyChainName, key_chain_text(*options.chain)));
   TRY(write(kManifestName, text));
   TRY(write(kSignatureName,

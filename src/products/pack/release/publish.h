@@ -38,9 +38,9 @@ Result<void> check_version(Host& host, const Recipe& recipe, const PublicKey& ke
                            const std::string& folder);
 
 // Copies the archives, cut where they are too large for one file, and writes the release notes, the
-// manifest and its signature, in this order. Refuses, with every reason: a variant that is not
-// built or was changed since, code that is not what the recipe declares, a version that the
-// folder's manifest has reached already.
+// bill of materials, the manifest and its signature, in this order. Refuses, with every reason: a
+// variant that is not built or was changed since, code that is not what the recipe declares, a
+// version that the folder's manifest has reached already.
 Result<Published> publish(Host& host, const Recipe& recipe, const SecretKey& key,
                           const PublishOptions& options);
 

@@ -22,6 +22,8 @@ constexpr PipBuild kBuilds[] = {
     {"torch", "2.14", "cu132", kTorch, kTorchOn13, "13.2", "9.11"},
     {"torch", "2.14", "cu130", kTorch, kTorchOn13, "13.0", "9.11"},
     {"torch", "2.14", "cu126", kTorch, "sm_50 sm_60 sm_70 sm_75 sm_80 sm_86 sm_90", "12.6", "9.10"},
+    // Of an older release, for GPUs that cu126 does not serve on drivers that CUDA 13 refuses.
+    {"torch", "2.10", "cu128", kTorch, "sm_100 sm_120", "12.8", "9.10"},
     {"torch", "2.14", "rocm7.2", kTorch,
      "gfx900 gfx906 gfx908 gfx90a gfx942 gfx950 gfx1030 gfx1100 gfx1101 gfx1102 gfx1103 gfx1150 "
      "gfx1151 gfx1200 gfx1201",

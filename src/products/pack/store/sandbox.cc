@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "host/folders.h"
 #include "jobs/helper.h"
+#include "jobs/landlock.h"
 #include "jobs/privileges.h"
 #include "jobs/supervise.h"
 #include "jobs/variables.h"
@@ -63,6 +64,29 @@ void find_libraries_in(const std::string& package, std::string_view folders) {
   setenv("LD_LIBRARY_PATH", join(all, ":").c_str(), 1);
 }
 
+void add_folder_of(const char* file, std::vector<std::string>& folders) {
+  const std::string_view path = file == nullptr ? "" : file;
+  if (const auto slash = path.rfind('/'); slash != path.npos && slash > 0)
+    folders.emplace_back(path.substr(0, slash));
+}
+
+// Devices, what MPS has, and its own home are all that a load test writes to, as in a container
+// whose root is read-only. Of an ordinary user's home it reads the package and where libraries are.
+void confine_load_test(const std::string& package, const std::string& own_home) {
+  Confinement allowed;
+  const char* mps = getenv("CUDA_MPS_PIPE_DIRECTORY");
+  allowed.writable = {"/dev", "/proc", mps != nullptr ? mps : "/tmp/nvidia-mps"};
+  if (!own_home.empty()) allowed.own.push_back(own_home);
+  if (const char* home = getenv("HOME"); own_home.empty() && home != nullptr) {
+    allowed.hidden = home;
+    allowed.readable = {package, "/proc/self/exe"};
+    add_folder_of(getenv("GPUREADY_LIBCUDA"), allowed.readable);
+    if (const char* libraries = getenv("LD_LIBRARY_PATH"))
+      for (const auto folder : split(libraries, ":")) allowed.readable.emplace_back(folder);
+  }
+  confine(allowed);
+}
+
 }  // namespace
 
 std::string PackageFolder::inside(const std::string& path) const {
@@ -96,6 +120,7 @@ int run_in_sandbox(std::span<const std::string> args, SandboxNetwork network,
           if (root) move_into(home);
           child.folder = reachable_name_of_current_folder();
           find_libraries_in(child.folder, args[1]);
+          if (network == SandboxNetwork::offline) confine_load_test(child.folder, home);
         }
         return body(child);
       },

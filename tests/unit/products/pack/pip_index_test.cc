@@ -23,7 +23,9 @@ TEST(PipIndex, PytorchsBuilds) {
   EXPECT_EQ(build_of("torch", "8.6", "580"), "cu132") << "a branch is any of its drivers";
   EXPECT_EQ(build_of("torch", "8.6", "580.1"), "cu126");
   EXPECT_EQ(build_of("torch", "7.0", "580.65.06"), "cu126") << "CUDA 13 begins at 7.5";
-  EXPECT_EQ(build_of("torch", "12.0", "570.26"), "cpu") << "cu126 ends at 9.0";
+  EXPECT_EQ(build_of("torch", "12.0", "570.26"), "cu128") << "cu126 ends at 9.0";
+  EXPECT_EQ(build_of("torch", "10.0", "570.86.10"), "cu128");
+  EXPECT_EQ(build_of("torch", "10.0", "580.65.06"), "cu132") << "the newer release";
   EXPECT_EQ(build_of("torch", "12.0", "580.65.06"), "cu132");
   EXPECT_EQ(build_of("torch", "6.1,9.0", "580.65.06"), "cu126") << "it serves both";
   EXPECT_EQ(build_of("torch", "8.6", "470.42.01"), "cpu");
