@@ -100,6 +100,7 @@ struct Repeat {
   Latency reported;                      // by a stack that gives no samples
   std::optional<double> compile_ms, first_run_ms;
   std::optional<double> energy_mj;                      // of one iteration
+  std::string no_energy;                                // why not, though power was read
   std::optional<std::uint64_t> flops_done;              // in one iteration, as the stack says
   std::optional<std::uint64_t> memory_peak_bytes;       // seen from outside
   std::string memory_seen;                              // as what: device_used, resident
