@@ -153,7 +153,7 @@ struct RunRecord {
   // is not ranked, compared or kept in the history.
   std::optional<bool> interrupted;
   bool is_whole() const { return !interrupted.value_or(false); }
-  // Of each stack: as many as were asked for, or ran if the run could end early.
+  // Of each stack; nothing where each is repeated as long as that teaches something.
   std::optional<std::uint64_t> repeats_due() const;
   bool is_timed() const;  // at least one stack did the work and has a time
 
