@@ -26,6 +26,8 @@ struct SimulatedNoise {
   double tails = 0;                        // of each run alone, Student's t with 3 degrees
   double states = 0;                       // between two clocks, either of which a run has
   double noisier = 1;                      // the candidate's white noise, in the base's
+  double energy = 0.01;                    // of a repeat's energy, beside its time
+  double energy_loss = 0;                  // what an iteration of the candidate takes more
 };
 
 class Session {
@@ -68,7 +70,8 @@ class Session {
         within = 0.8 * within + 0.003 * normal();
         one.samples_ns.push_back(std::exp(level + within + 0.004 * std::fabs(normal())));
       }
-      one.energy_mj = 50 * std::exp(log_ns - std::log(100'000) + 0.01 * normal());
+      one.energy_mj = 50 * std::exp(log_ns - std::log(100'000) + noise_.energy * normal()) *
+                      (candidate ? 1 + noise_.energy_loss : 1);
       one.memory_peak_bytes = (1000ull + (normal() > 1 ? 2 : 0)) << 20;
     }
     return run;

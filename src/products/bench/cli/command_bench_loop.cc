@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 
 #include "base/clock.h"
 #include "base/random.h"
@@ -103,6 +104,7 @@ class Loop {
       return fail(ErrorKind::bad_input,
                   "--idea names nothing: give NAME=VALUE, flags, commit or another name");
     TRY(options_.rule_options.set(options_.rule));
+    options_.rule.compare.reach.runs = options_.most_runs;
     if (options_.rule.compare.stacks.size() > 1)
       return fail(ErrorKind::bad_input, "--stack: one stack decides; name one");
     if (options_.gate) TRY(job_of("--gate", *options_.gate));
@@ -139,11 +141,21 @@ class Loop {
       }
       last = TRY(judged(look.share));
       if (last->refused() || last->decision != bench::Decision::need_more_runs) return *last;
+      tell_noise(*last);
     }
     return *last;
   }
 
  private:
+  // Early, since it may take a longer run or another allowance.
+  void tell_noise(const bench::Promotion& so_far) {
+    if (options_.globals.quiet) return;
+    progress_.clear();
+    for (const auto& kpi : so_far.unguarded)
+      if (told_.insert(kpi.substr(0, kpi.find_first_of(" :"))).second)
+        std::fputs(printable("not guarded: " + kpi + "\n").c_str(), stderr);
+  }
+
   // What a look that was not due would find is not told: it has no share of the error.
   Result<bench::Promotion> without_decision(std::optional<bench::Promotion> last, std::string why) {
     if (!last) last = TRY(judged(bench::looks_until(options_.most_runs).front().share));
@@ -235,6 +247,7 @@ class Loop {
 
   BenchLoopOptions& options_;
   Host& host_;
+  std::set<std::string> told_;        // figures, each once
   std::optional<std::string> value_;  // of the variable in the candidate's runs
   ProgressLine progress_{options_.globals.quiet};
 };

@@ -317,18 +317,24 @@ Result<Outcome> measured(BenchRunOptions& options, Host& host) {
     };
   }
   if (options.until_percent)
-    hooks.enough = [&](std::span<const bench::RanRepeat> so_far) {
-      const auto results = bench::results_of(stacks, so_far);
-      return std::ranges::all_of(results, [&](const bench::StackResult& stack) {
-        return stack.status != bench::StackStatus::ok ||
-               bench::uncertainty_of(stack).value_or(1) * 100 <= *options.until_percent;
-      });
+    hooks.open = [&](std::span<const bench::RanRepeat> so_far) {
+      return bench::stacks_to_repeat(bench::results_of(stacks, so_far),
+                                     *options.until_percent / 100, session.repeats);
     };
   const auto ran = bench::run_session(stacks, request, expected, session, hooks);
   if (interrupted() && ran.empty())
     return fail(ErrorKind::cancelled,
                 "the run was interrupted before the first repeat had ended; nothing is kept");
   run.stacks = bench::results_of(stacks, ran);
+  if (options.until_percent && !interrupted())
+    for (const auto& stack : run.stacks)
+      if (const auto known = bench::uncertainty_of(stack);
+          stack.status == bench::StackStatus::ok && known && *known * 100 > *options.until_percent)
+        run.notes.push_back(
+            fmt::format("{} is known to {:.1f}% after {}: its repeats vary too "
+                        "much for {:g}%.",
+                        stack.name(), *known * 100, counted(stack.repeats.size(), "repeat"),
+                        *options.until_percent));
   if (interrupted()) {  // under its own name: it does not belong to the tag
     run.interrupted = true;
     set_apart(run, kInterrupted);
@@ -528,9 +534,11 @@ void declare_bench_run(CommandSpec& command) {
        .range = Range{1, 1e4}},
       {.name = "--until",
        .value = &options->until_percent,
-       .help = fmt::format("End after {} repeats or more when the interval of 99% of each stack's "
-                           "typical time reaches at most this far to either side",
-                           bench::kFewestRounds),
+       .help =
+           fmt::format("From {} repeats on, repeat a stack only until the interval of 99% of its "
+                       "typical time reaches at most this far to either side, or its noise "
+                       "keeps it from that",
+                       bench::kFewestRounds),
        .type = "PERCENT",
        .range = Range{0.01, 100}},
       {.name = "--max-seconds",

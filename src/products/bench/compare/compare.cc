@@ -18,6 +18,9 @@ namespace {
 // move with it, and an equal split would make the first need more runs for nothing.
 constexpr double kFirstShare = 0.9;
 
+// The error, to one side, of what is likely and not sure.
+constexpr double kLikely = 0.1;
+
 // From this number of runs a side on, all runs of one side in one state of the machine and all of
 // the other in another are too rare to count: 2 of 2^10. Fewer decide if the clocks were recorded
 // and steady, if earlier runs would have shown two states, or if the difference is greater than
@@ -82,6 +85,7 @@ std::optional<double> roofline_ns(const RunRecord& run) {
 struct KpiRuns {
   std::vector<RunValue> values;  // logarithms: greater is better
   std::vector<double> plain;     // as people read them
+  std::string why_missing;       // of the first run without it
 };
 
 double iteration_count(const Workload& workload) {
@@ -103,6 +107,14 @@ struct Figures {
   bool normalise = false, memory_from_outside = true;
 };
 
+std::string why_missing(const StackResult& stack, Kpi kpi) {
+  if (kpi == Kpi::p95) return fmt::format("it needs {} samples a run", kSamplesForP95);
+  if (kpi == Kpi::energy)
+    for (const auto& repeat : stack.repeats)
+      if (!repeat.no_energy.empty()) return repeat.no_energy;
+  return "";
+}
+
 KpiRuns runs_of(const Side& side, const std::vector<double>& places, std::string_view stack,
                 Kpi kpi, const Figures& figures) {
   KpiRuns runs;
@@ -113,7 +125,10 @@ KpiRuns runs_of(const Side& side, const std::vector<double>& places, std::string
     const auto value = kpi == Kpi::memory && !figures.memory_from_outside
                            ? greatest_of_repeats(*result, &Repeat::self_memory_peak_bytes)
                            : value_of(*result, run.workload, kpi);
-    if (!value) continue;
+    if (!value) {
+      if (runs.why_missing.empty()) runs.why_missing = why_missing(*result, kpi);
+      continue;
+    }
     double better = more_is_better(kpi) ? std::log(*value) : -std::log(*value);
     if (figures.normalise) {
       const auto least = roofline_ns(run);
@@ -145,9 +160,9 @@ std::string missing(Kpi kpi, const KpiRuns& base, const KpiRuns& candidate, bool
                     : candidate.values.empty() ? "no run of the candidate has it"
                                                : "";
   std::string text = who;
-  if (!text.empty() && kpi == Kpi::p95)
-    text += fmt::format("; it needs {} samples a run", kSamplesForP95);
-  return text;
+  if (text.empty()) return text;
+  const auto& why = base.values.empty() ? base.why_missing : candidate.why_missing;
+  return why.empty() ? text : text + "; " + why;
 }
 
 // Of two runs a side in blocks, a line through both sides takes the gain for a drift or the drift
@@ -320,6 +335,9 @@ void conclude(Work& work, double weight, const CompareOptions& options) {
   const double alone = e.half_width(options.error);
   result.alone_low_percent = percent(e.difference - alone);
   result.alone_high_percent = percent(e.difference + alone);
+  result.likely_low_percent = percent(e.difference - e.half_width(2 * kLikely));
+  const auto runs = std::max(options.reach.runs, std::min(e.base_runs, e.candidate_runs));
+  result.reach_percent = -percent(-half_width_at(e, runs, options.reach.error));
   const double margin = std::log1p(options.margin);
   // What is held in memory is counted, not timed: no noise hides behind equal counts.
   if ((work.constant && result.kpi == Kpi::memory) || (low >= -margin && high <= margin)) {

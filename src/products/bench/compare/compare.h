@@ -51,6 +51,11 @@ struct CompareOptions {
   // The chance that any verdict of the comparison is faster or slower where nothing differs: a bit
   // below the 1% that is promised.
   double error = 0.008;
+  // What is foreseen: an interval of one KPI, of so many runs a side or those that there are.
+  struct Reach {
+    std::size_t runs = 12;
+    double error = 0.008;
+  } reach;
   std::vector<Kpi> first = {Kpi::p50};  // that share most of the error
   // What the noise is learned from beside the runs themselves; without `learn` nothing.
   bool learn = true;
@@ -70,6 +75,9 @@ struct KpiComparison {
   std::optional<double> gain_percent, low_percent, high_percent;
   std::optional<double> alone_low_percent, alone_high_percent;  // of this KPI and no other
   std::optional<double> p, adjusted_p;
+  std::optional<double> likely_low_percent;  // it is better than this at 90%
+  // The loss that CompareOptions::reach.runs a side would rule out if nothing differed.
+  std::optional<double> reach_percent;
   std::string design, method;
   std::optional<double> base_spread_percent, candidate_spread_percent;  // run to run, 1 sigma
   std::optional<std::uint64_t> further_runs;                            // a side, that would decide

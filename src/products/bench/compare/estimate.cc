@@ -221,17 +221,20 @@ std::optional<Estimate> estimate(const std::vector<RunValue>& base,
   return result;
 }
 
-std::optional<std::size_t> runs_for(const Estimate& estimate, double half_width, double alpha) {
-  if (!(half_width > 0)) return std::nullopt;
+double half_width_at(const Estimate& estimate, std::size_t runs, double alpha) {
   const double now = static_cast<double>(std::min(estimate.base_runs, estimate.candidate_runs));
   const double deviation = estimate.standard_error * std::sqrt(now);  // of one run a side
   const bool pairs =
       estimate.design == Design::paired && estimate.method != Method::trend_adjusted_t;
+  const double n = static_cast<double>(runs);
+  const double degrees = (pairs ? n - 1 : 2 * n - 2) + estimate.learned_degrees;
+  return student_t_critical(alpha * estimate.share, degrees) * deviation / std::sqrt(n);
+}
+
+std::optional<std::size_t> runs_for(const Estimate& estimate, double half_width, double alpha) {
+  if (!(half_width > 0)) return std::nullopt;
   const auto enough = [&](std::size_t runs) {
-    const double n = static_cast<double>(runs);
-    const double degrees = (pairs ? n - 1 : 2 * n - 2) + estimate.learned_degrees;
-    return student_t_critical(alpha * estimate.share, degrees) * deviation / std::sqrt(n) <=
-           half_width;
+    return half_width_at(estimate, runs, alpha) <= half_width;
   };
   std::size_t low = 1, high = 10'000;  // enough(low) is false: one run tells nothing
   if (!enough(high)) return std::nullopt;

@@ -13,6 +13,9 @@ FIELDS_OF(Promotion) {
   FIELD(decision, "promote, reject or need_more_runs.");
   FIELD(reasons, "Why.", kAlways);
   FIELD(further_runs, "Further runs a side after which it may be decided.");
+  FIELD(
+      unguarded,
+      "Figures whose allowance was not tested, each with the reason: not measured, or too noisy.");
   FIELD(idea, "The one thing that the candidate was to change.");
   FIELD(least_gain_percent, "What a gain must be above.");
   FIELD(risk_percent, "The chance of a promotion that the truth does not deserve.");

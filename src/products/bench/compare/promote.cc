@@ -54,23 +54,51 @@ bool wanted(const PromoteOptions& options, Kpi kpi) {
   return options.kpis.empty() || std::ranges::find(options.kpis, kpi) != options.kpis.end();
 }
 
+// From here on, runs show how noisy they are.
+constexpr std::size_t kRunsToShowNoise = 5;
+
+// Why the runs that are to be made would not rule out this loss even if nothing differed.
+std::optional<std::string> out_of_reach(const KpiComparison& kpi, double most,
+                                        const PromoteOptions& options) {
+  const auto have = std::min(kpi.base_runs, kpi.candidate_runs);
+  if (have < kRunsToShowNoise || !kpi.reach_percent || *kpi.reach_percent <= most)
+    return std::nullopt;
+  return fmt::format(
+      "it varies by {:.1f}% from run to run, so {} runs a side tell a loss from {:.0f}% on, and "
+      "{:g}% is allowed. Time each run longer (--iters, --repeats), or make more runs",
+      std::max(*kpi.base_spread_percent, *kpi.candidate_spread_percent),
+      std::max<std::uint64_t>(options.compare.reach.runs, have), *kpi.reach_percent, most);
+}
+
 // What no KPI may lose: each is asked at the whole risk, since all must answer well.
 void judge_allowances(Promotion& result, const StackComparison& stack,
                       const PromoteOptions& options) {
   for (const auto& kpi : stack.kpis) {
     const auto allowed = options.allowances.find(kpi.kpi);
-    if (allowed == options.allowances.end() || !kpi.alone_low_percent) continue;
+    if (allowed == options.allowances.end()) continue;
+    if (!kpi.alone_low_percent) {
+      result.unguarded.push_back(fmt::format("{}: {}", name_of(kpi.kpi), kpi.reason));
+      continue;
+    }
     const double most = allowed->second * 100;
     if (kpi.outcome == Outcome::same || *kpi.alone_low_percent >= -most) continue;
-    const bool lost = *kpi.alone_high_percent < -most;
-    if (lost) result.decision = Decision::reject;
+    if (*kpi.alone_high_percent < -most) {
+      result.decision = Decision::reject;
+      result.reasons.push_back(
+          fmt::format("worse in {}: at most {:g}% is allowed", gain_text(kpi), most));
+      continue;
+    }
+    const auto noisy = out_of_reach(kpi, most, options);
+    if (noisy) result.unguarded.push_back(fmt::format("{}: {}", gain_text(kpi), *noisy));
+    const bool insisted = std::ranges::find(options.insisted, kpi.kpi) != options.insisted.end();
+    // A figure so noisy need not be known at the stated risk.
+    const bool likely = *kpi.gain_percent >= -most && *kpi.likely_low_percent >= -2 * most;
+    if (noisy && !insisted && likely) continue;
     result.reasons.push_back(
-        lost ? fmt::format("worse in {}: at most {:g}% is allowed", gain_text(kpi), most)
-             : fmt::format("{}: a loss of more than {:g}% is not ruled out", gain_text(kpi), most));
-    if (!lost)
-      result.further_runs =
-          std::max(result.further_runs.value_or(1),
-                   runs_until_above(kpi, *kpi.alone_low_percent, -most).value_or(1));
+        fmt::format("{}: a loss of more than {:g}% is not ruled out", gain_text(kpi), most));
+    result.further_runs =
+        std::max(result.further_runs.value_or(1),
+                 runs_until_above(kpi, *kpi.alone_low_percent, -most).value_or(1));
   }
 }
 
@@ -154,6 +182,7 @@ Result<Promotion> promote(const Side& base, const Side& candidate, const Promote
   Promotion result;
   CompareOptions compared = options.compare;
   compared.error = 2 * kSpent * options.risk * options.share;  // one side of it matters
+  compared.reach.error = 2 * kSpent * options.risk;
   if (!options.kpis.empty()) compared.first = options.kpis;
   result.comparison = TRY(compare(base, candidate, compared));
   result.least_gain_percent = options.least_gain * 100;

@@ -29,6 +29,18 @@ std::vector<RunValue> repeats_of(const StackResult& stack) {
   return values;
 }
 
+// Of the rounds in which both ran: a stack whose time is known is not repeated with the others.
+std::optional<Estimate> estimate_of(const StackResult& one, const StackResult& other,
+                                    const std::optional<Noise>& learned) {
+  auto base = repeats_of(one), candidate = repeats_of(other);
+  if (one.repeats.size() != other.repeats.size()) {
+    const auto shared = std::min(base.size(), candidate.size());
+    base.resize(shared);
+    candidate.resize(shared);
+  }
+  return estimate(base, candidate, kTimerStep, learned);
+}
+
 // What the other stacks say of the noise.
 std::optional<Noise> noise_beside(const std::vector<const StackResult*>& stacks,
                                   const StackResult* one, const StackResult* other) {
@@ -73,10 +85,10 @@ Ranking ranking_of(const RunRecord& run) {
     entry.latency.p95_ns = p95_of(*stack);
     for (auto& lost : losses_of(std::span(&run, 1), stack->id).reasons)
       ranking.losses.push_back(std::move(lost));
-    const auto estimated = stack == good.front() || !ranking.same_work
-                               ? std::nullopt
-                               : estimate(repeats_of(*good.front()), repeats_of(*stack), kTimerStep,
-                                          noise_beside(good, good.front(), stack));
+    const auto estimated =
+        stack == good.front() || !ranking.same_work
+            ? std::nullopt
+            : estimate_of(*good.front(), *stack, noise_beside(good, good.front(), stack));
     if (estimated) {
       const double half = estimated->half_width(kError / static_cast<double>(good.size() - 1));
       entry.ratio = std::exp(estimated->difference);
@@ -89,14 +101,40 @@ Ranking ranking_of(const RunRecord& run) {
   return ranking;
 }
 
-std::optional<double> uncertainty_of(const StackResult& stack) {
+namespace {
+
+// After so many repeats like those that it has.
+std::optional<double> uncertainty_after(const StackResult& stack, std::size_t repeats) {
   std::vector<double> values;
   for (const auto& repeat : repeats_of(stack)) values.push_back(repeat.value);
   if (values.size() < 2) return std::nullopt;
-  const Noise noise = noise_around_mean(values);
-  const double error = std::sqrt(std::max(noise.variance, kTimerStep * kTimerStep) /
-                                 static_cast<double>(values.size()));
-  return std::expm1(student_t_critical(kError, noise.degrees) * error);
+  const double variance = std::max(noise_around_mean(values).variance, kTimerStep * kTimerStep);
+  const double n = static_cast<double>(repeats == 0 ? values.size() : repeats);
+  return std::expm1(student_t_critical(kError, n - 1) * std::sqrt(variance / n));
+}
+
+}  // namespace
+
+std::optional<double> uncertainty_of(const StackResult& stack) {
+  return uncertainty_after(stack, 0);
+}
+
+std::vector<std::size_t> stacks_to_repeat(const std::vector<StackResult>& stacks, double until,
+                                          std::size_t most) {
+  std::vector<std::size_t> open;
+  std::optional<std::size_t> fastest;
+  for (std::size_t i = 0; i < stacks.size(); ++i) {
+    if (stacks[i].status != StackStatus::ok) continue;
+    if (stacks[i].is_contestant() &&
+        (!fastest || typical(latency_of(stacks[i])) < typical(latency_of(stacks[*fastest]))))
+      fastest = i;
+    if (uncertainty_of(stacks[i]).value_or(1) > until &&
+        uncertainty_after(stacks[i], 2 * most).value_or(0) <= until)
+      open.push_back(i);
+  }
+  if (!open.empty() && fastest && std::ranges::find(open, *fastest) == open.end())
+    open.push_back(*fastest);
+  return open;
 }
 
 std::vector<std::string> not_told_apart(const Ranking& ranking) {

@@ -38,6 +38,12 @@ Ranking ranking_of(const RunRecord& run);
 // and nothing for fewer than two.
 std::optional<double> uncertainty_of(const StackResult& stack);
 
+// The stacks (by index) that further repeats teach something of: not yet known to the share
+// `until`, and within twice `most` repeats of it, since few repeats show their noise badly. The
+// fastest stays in beside them, so that each is compared within the same rounds.
+std::vector<std::size_t> stacks_to_repeat(const std::vector<StackResult>& stacks, double until,
+                                          std::size_t most);
+
 // The ids of those that are as fast as the first as far as these repeats show.
 std::vector<std::string> not_told_apart(const Ranking& ranking);
 

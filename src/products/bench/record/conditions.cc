@@ -1,5 +1,7 @@
 #include "bench/record/conditions.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -20,6 +22,11 @@ constexpr std::array<std::string_view, 4> kDropping = {
 // Bytes of memory that a child holds before it computes are reported by the first reading; a
 // reading may be late by this.
 constexpr double kReadingMs = 250;
+// The driver's power is the mean of up to the last second (NVML, nvmlDeviceGetPowerUsage). A
+// reading is the work's from a second of timing on; before, it holds the rest or the compilation.
+constexpr double kPowerMeanMs = 1000;
+constexpr std::size_t kLeastPowerReadings = 5;  // ten a second
+constexpr double kLeastTimedForEnergyS = 1.5;
 
 struct Series {
   std::vector<double> t_ms, value;
@@ -60,7 +67,8 @@ Span sampled_span(const RanRepeat& ran) {
   return {std::max(ran.span.begin_ms, *first - kReadingMs), *last};
 }
 
-std::optional<double> mean_within(const AllSeries& all, const std::string& name, Span span) {
+std::optional<double> mean_within(const AllSeries& all, const std::string& name, Span span,
+                                  std::size_t least = 1) {
   const auto found = all.find(name);
   if (found == all.end()) return std::nullopt;
   double sum = 0;
@@ -69,7 +77,29 @@ std::optional<double> mean_within(const AllSeries& all, const std::string& name,
   for (std::size_t i = 0; i < series.t_ms.size(); ++i)
     if (series.t_ms[i] >= span.begin_ms && series.t_ms[i] <= span.end_ms)
       sum += series.value[i], ++count;
-  return count == 0 ? std::nullopt : std::optional(sum / static_cast<double>(count));
+  return count < least ? std::nullopt : std::optional(sum / static_cast<double>(count));
+}
+
+// Power while it was timed, and the energy of an iteration; else why there is none.
+void add_energy(const AllSeries& all, RanRepeat& ran) {
+  if (!all.contains("power")) return;
+  Repeat& repeat = ran.answer.repeat;
+  const auto& at = ran.answer.sampled_at_ms;
+  if (at.empty()) {
+    repeat.no_energy = "the stack does not say when it was timed (samples_at_ms)";
+    return;
+  }
+  const auto [first, last] = std::ranges::minmax(at);
+  const auto watts = mean_within(all, "power", {first + kPowerMeanMs, last}, kLeastPowerReadings);
+  if (!watts) {
+    repeat.no_energy = fmt::format(
+        "power is read as the mean of a second, so a repeat must be timed for {:g} s, and was for "
+        "{:.1f} s; --iters makes it longer",
+        kLeastTimedForEnergyS, (last - first) / 1000);
+    return;
+  }
+  repeat.conditions.power_mw = *watts * 1000;
+  if (const auto mean_ns = latency_of(repeat).mean_ns) repeat.energy_mj = *watts * *mean_ns / 1e6;
 }
 
 // The reading at this time or the one before, or the one after, is not 0.
@@ -127,16 +157,13 @@ void add_to(const AllSeries& all, RanRepeat& ran) {
   repeat.conditions.sm_mhz = mean_within(all, "sm_clock", span);
   repeat.conditions.memory_mhz = mean_within(all, "memory_clock", span);
   repeat.conditions.gpu_celsius = mean_within(all, "gpu_temperature", span);
-  const auto watts = mean_within(all, "power", span);
-  if (watts) repeat.conditions.power_mw = *watts * 1000;
   for (const auto& [name, series] : all)
     if (name.starts_with(kEvent) && name != "clock_event_any" && active_within(series, span))
       repeat.conditions.throttle_reasons.push_back(name.substr(kEvent.size()));
   mark_throttled(all, ran);
   repeat.memory_peak_bytes = memory_peak(all, ran.span);
   repeat.memory_seen = repeat.memory_peak_bytes ? "device_used" : "";
-  const Latency latency = latency_of(repeat);
-  if (watts && latency.mean_ns) repeat.energy_mj = *watts * *latency.mean_ns / 1e6;
+  add_energy(all, ran);
   if (!repeat.samples_ns.empty() && repeat.throttled.size() == repeat.samples_ns.size()) {
     repeat.status = StackStatus::no_valid_samples;
     repeat.reason = "all its samples were taken while the GPU was slowed down: " +

@@ -79,7 +79,7 @@ FIELDS_OF(Conditions) {
   visit.about("bench_conditions", "Means over a repeat, sampled beside it.");
   FIELD(sm_mhz, "Clock of the SMs.");
   FIELD(memory_mhz, "Clock of the memory.");
-  FIELD(power_mw, "Power drawn.");
+  FIELD(power_mw, "Power drawn while it was timed; only where that is as long as energy needs.");
   FIELD(gpu_celsius, "Temperature of the GPU.");
   FIELD(throttle_reasons, "Reasons of held-back clocks, each seen at least once.");
 }
@@ -102,6 +102,7 @@ FIELDS_OF(Repeat) {
   FIELD(compile_ms, "Time until the stack had code to run.");
   FIELD(first_run_ms, "Time of the first iteration.");
   FIELD(energy_mj, "Energy of one iteration.");
+  FIELD(no_energy, "Why there is none, though power was read.");
   FIELD(flops_done, "Floating-point operations of one iteration, as the stack says.");
   FIELD(memory_peak_bytes, "The most memory that the process held, seen from outside.");
   FIELD(memory_seen,

@@ -74,10 +74,7 @@ const StackResult* RunRecord::stack(std::string_view wanted) const {
 }
 
 std::optional<std::uint64_t> RunRecord::repeats_due() const {
-  if (!protocol.until_percent) return protocol.repeats;
-  std::uint64_t most = 0;
-  for (const auto& stack : stacks) most = std::max<std::uint64_t>(most, stack.repeats.size());
-  return most;
+  return protocol.until_percent ? std::nullopt : protocol.repeats;
 }
 
 bool RunRecord::is_timed() const {

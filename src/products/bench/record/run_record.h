@@ -100,6 +100,7 @@ struct Repeat {
   Latency reported;                      // by a stack that gives no samples
   std::optional<double> compile_ms, first_run_ms;
   std::optional<double> energy_mj;                      // of one iteration
+  std::string no_energy;                                // why not, though power was read
   std::optional<std::uint64_t> flops_done;              // in one iteration, as the stack says
   std::optional<std::uint64_t> memory_peak_bytes;       // seen from outside
   std::string memory_seen;                              // as what: device_used, resident
@@ -152,7 +153,7 @@ struct RunRecord {
   // is not ranked, compared or kept in the history.
   std::optional<bool> interrupted;
   bool is_whole() const { return !interrupted.value_or(false); }
-  // Of each stack: as many as were asked for, or ran if the run could end early.
+  // Of each stack; nothing where each is repeated as long as that teaches something.
   std::optional<std::uint64_t> repeats_due() const;
   bool is_timed() const;  // at least one stack did the work and has a time
 

@@ -46,6 +46,8 @@ std::string render_terminal(const Promotion& promotion, const Envelope& envelope
   text.paragraph(0, {text.mark(tone) + " "}, conclusion_of(promotion), ink_of(tone));
   if (const auto further = further_text(promotion); !further.empty())
     text.paragraph(2, {""}, further);
+  for (const auto& kpi : promotion.unguarded)
+    text.paragraph(2, {""}, "Not guarded: " + kpi + ".", Ink::dim);
   return comparison + text.take();
 }
 
@@ -62,6 +64,8 @@ std::string render_markdown(const Promotion& promotion, const Envelope& envelope
       markdown_text(join(comparison.candidate.runs, ", ")));
   text += markdown_differences(comparison);
   if (const auto further = further_text(promotion); !further.empty()) text += "- " + further + "\n";
+  for (const auto& kpi : promotion.unguarded)
+    text += fmt::format("- not guarded: {}\n", markdown_text(kpi));
   for (const auto& stack : comparison.stacks)
     text += fmt::format("\n## {}\n\n{}", markdown_text(title_of(stack)),
                         markdown_table(stack, comparison.margin_percent));

@@ -88,16 +88,16 @@ bool tried_enough(std::span<const RanRepeat> ran, std::size_t stack) {
 // What this round and `rounds` more take, if each stack takes as long as it did last; empty before
 // each was run once.
 std::string left_text(std::span<const RanRepeat> ran, std::span<const std::size_t> of_this_round,
-                      std::size_t rounds, bool may_end_early) {
+                      std::size_t rounds, bool may_end_early, const std::vector<bool>& open) {
   std::map<std::size_t, double> last_ms;
   for (const RanRepeat& each : ran) last_ms[each.stack] = each.span.end_ms - each.span.begin_ms;
   double ms = 0;
   for (const std::size_t stack : of_this_round) {
     if (!last_ms.contains(stack)) return "";
-    if (!tried_enough(ran, stack)) ms += last_ms[stack];
+    if (open[stack] && !tried_enough(ran, stack)) ms += last_ms[stack];
   }
   for (const auto& [stack, one_ms] : last_ms)
-    if (!tried_enough(ran, stack)) ms += static_cast<double>(rounds) * one_ms;
+    if (open[stack] && !tried_enough(ran, stack)) ms += static_cast<double>(rounds) * one_ms;
   const double s = std::ceil(ms / 1000);
   return fmt::format("; {} {} left", may_end_early ? "at most" : "about",
                      s < 120 ? fmt::format("{} s", s) : fmt::format("{} min", std::ceil(s / 60)));
@@ -128,18 +128,19 @@ std::vector<RanRepeat> run_session(std::span<const StackCommand> stacks, const R
   std::vector<RanRepeat> ran;
   std::size_t round = 0;
   const unsigned threads = std::thread::hardware_concurrency();
+  std::vector<bool> open(stacks.size(), true);
   for (const auto& order : balanced_order(stacks.size(), options.repeats, options.order_seed)) {
     const std::size_t first = ran.size();
     ++round;
     hooks.begins();
     for (std::size_t place = 0; place < order.size(); ++place) {
       const std::size_t stack = order[place];
-      if (tried_enough(ran, stack)) continue;
+      if (!open[stack] || tried_enough(ran, stack)) continue;
       if (options.watch.cancel != nullptr && options.watch.cancel->load()) break;
       options.progress(fmt::format("repeat {} of {}: {}{}", round, options.repeats,
                                    stacks[stack].id,
                                    left_text(ran, std::span(order).subspan(place),
-                                             options.repeats - round, bool(hooks.enough))));
+                                             options.repeats - round, bool(hooks.open), open)));
       RanRepeat repeat;
       repeat.stack = stack;
       repeat.span.begin_ms = monotonic_ms();
@@ -157,7 +158,10 @@ std::vector<RanRepeat> run_session(std::span<const StackCommand> stacks, const R
       ran.push_back(std::move(repeat));
     }
     hooks.ends(std::span(ran).subspan(first));
-    if (hooks.enough && round >= kFewestRounds && round % 2 == 0 && hooks.enough(ran)) break;
+    if (!hooks.open || round < kFewestRounds || round % 2 == 1) continue;
+    open.assign(stacks.size(), false);
+    for (const std::size_t stack : hooks.open(ran)) open[stack] = true;
+    if (std::ranges::none_of(open, std::identity())) break;
   }
   return ran;
 }

@@ -41,14 +41,14 @@ struct RanRepeat {
 
 // All repeats in the order in which they ran. A stack that was unavailable or did other work is not
 // tried again, nor one that failed twice; nor is any after an interrupt, and a repeat that it cut
-// off is left out. `begins` and `ends` are called around each round, for samplers. `enough` is
-// asked after every second round from kFewestRounds on, since a round has the order of the one
-// before backwards.
+// off is left out. `begins` and `ends` are called around each round, for samplers. `open` is asked
+// after every second round from kFewestRounds on, since a round has the order of the one before
+// backwards, and names the stacks that the next two repeat.
 constexpr std::size_t kFewestRounds = 4;
 struct RoundHooks {
   std::function<void()> begins = [] {};
   std::function<void(std::span<RanRepeat>)> ends = [](std::span<RanRepeat>) {};
-  std::function<bool(std::span<const RanRepeat>)> enough;
+  std::function<std::vector<std::size_t>(std::span<const RanRepeat>)> open;
 };
 std::vector<RanRepeat> run_session(std::span<const StackCommand> stacks, const Request& request,
                                    std::span<const ExpectedDigest> expected,

@@ -215,9 +215,9 @@ TEST(Session, EndsWhenTheRepeatsAreEnough) {
                                             shell("b", "exit 1")};
   std::vector<std::size_t> asked;
   RoundHooks hooks;
-  hooks.enough = [&](std::span<const RanRepeat> ran) {
+  hooks.open = [&](std::span<const RanRepeat> ran) {
     asked.push_back(ran.size());
-    return asked.size() == 2;
+    return asked.size() == 2 ? std::vector<std::size_t>() : std::vector<std::size_t>{0, 1};
   };
   auto options = quick(20);
   std::vector<std::string> told;
@@ -230,6 +230,19 @@ TEST(Session, EndsWhenTheRepeatsAreEnough) {
   EXPECT_EQ(told.front().find(" left"), std::string::npos);
   EXPECT_TRUE(told.back().starts_with("repeat 6 of 20: a; at most ")) << told.back();
   EXPECT_TRUE(told.back().ends_with(" left")) << told.back();
+}
+
+TEST(Session, OnlyOpenStacksAreRepeated) {
+  const Request request = small();
+  const std::vector<StackCommand> stacks = {shell("a", saying(good_answer(request))),
+                                            shell("b", saying(good_answer(request)))};
+  RoundHooks hooks;
+  hooks.open = [](std::span<const RanRepeat>) { return std::vector<std::size_t>{1}; };
+  std::map<std::size_t, int> times;
+  for (const auto& each :
+       run_session(stacks, request, reference_digests(request, 1), quick(6), hooks))
+    ++times[each.stack];
+  EXPECT_EQ(times, (std::map<std::size_t, int>{{0, 4}, {1, 6}}));
 }
 
 TEST(Session, ACureIsToldOnlyWhereOneHelps) {
