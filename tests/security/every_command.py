@@ -34,19 +34,25 @@ class Inputs:
         imported = here / "google.json"
         imported.write_text('{"context": {}, "benchmarks": [{"name": "a", "run_type": "iteration", "iterations": 1, '
                             '"real_time": 1.0, "cpu_time": 1.0, "time_unit": "ns"}]}\n')
+        slurm, topology = here / "slurm.conf", here / "topology.conf"
+        slurm.write_text("ClusterName=c\nGresTypes=gpu\nNodeName=n1 Gres=gpu:1\n")
+        topology.write_text("SwitchName=s1 Nodes=n[1-2]\nSwitchName=s2 Nodes=n[3-4]\n")
         stub = Path(__file__).resolve().parent.parent / "vm/stub_driver.sh"
         subprocess.run(["bash", "-ec", f". {stub}; make_stub_driver driver 580.65.06"], cwd=here, check=True, capture_output=True)
+        reports = here / "reports"
         bundles.mkdir()
+        reports.mkdir()
         install = ["pack", "install", release, "--key", f"{key}.pub", "--variant", "cpu", "--no-load-test", "--to"]
         for words in (["policy", "init", policy, "--replay", machine], ["pack", "key", key, "--no-password"],
                       ["pack", "build", recipe, "--out", here / "built"],
                       ["pack", "publish", recipe, "--built", here / "built", "--to", release, "--key", f"{key}.key"],
                       ["check", "--level", "quick", "--device", "cpu", "--state", here / "results.json"],
-                      [*install, store], ["vm", "drivers", "collect", driver, "-o", bundles / "b"]):
+                      ["detect", "--replay", machine, f"--json={reports}/n1.json"], [*install, store], ["vm", "drivers", "collect", driver, "-o", bundles / "b"]):
             code, _, err = run("root's inputs", words, here)
             expect(code == 0, f"root's inputs: {words[:3]}: {err}")
         # The least work of commands that need no argument.
-        self.least = {"exporter": ["--once"], "kubernetes condition": ["untested"], "kubernetes copy": ["copied"], "check": ["--level", "quick"], "test": ["--level", "quick"], "selftest": ["--trials", "1", "--inject", "bitflip"],
+        self.least = {"exporter": ["--once"], "kubernetes condition": ["untested"], "kubernetes copy": ["copied"],
+                      "check": ["--level", "quick"], "test": ["--level", "quick"], "selftest": ["--trials", "1", "--inject", "bitflip"],
                       "ternary bench": ["--device", "cpu", "--shape", "64x64"], "ternary verify": ["--device", "cpu", "--tier", "scalar"],
                       "bench run": bench[2:]}
         archive = next((here / "built").rglob("*.zst"), here / "built")
@@ -99,13 +105,13 @@ class Inputs:
             "kubernetes event": [(["--node", "n", "--socket", "IN", "--replay", machine], here / "nothing"), (["--node", "n", "--socket", here / "nothing", "--replay", "IN"], machine)],
             "kubernetes copy": [(["OUT"], None)],
             "exporter": [(["--once", "--replay", "IN"], machine), (["--once", "--replay", machine, "--state", "IN"], here / "results.json")],
-            "fleet merge": [(["IN"], here / "results"), (["IN", "--history", "OUT"], here / "results")],
-            "fleet slow": [([], None)],
-            "slurm health": [([], None)],
-            "slurm prolog": [([], None)],
-            "slurm epilog": [([], None)],
-            "slurm install": [([], None)],
-            "slurm doctor": [([], None)],
+            "fleet merge": [(["IN"], reports), (["IN", "--history", "OUT"], reports)],
+            "fleet slow": [(["--plan", "--nodes", "n[1-4]", "--topology", "IN"], topology), (["--nodes", "n[1-4]", "--command", "echo 1", "--rounds", "1", "--results", "OUT"], None)],
+            "slurm health": [(["--node", "n1", "--dry-run", "--replay", "IN"], machine)],
+            "slurm prolog": [(["--node", "n1", "--dry-run", "--replay", "IN"], machine)],
+            "slurm epilog": [(["--node", "n1", "--dry-run", "--replay", "IN"], machine)],
+            "slurm install": [(["--conf", "IN"], slurm)],
+            "slurm doctor": [(["--replay", machine, "--conf", "IN"], slurm)],
             "vm list": replayed,
             "vm show": replayed,
             "vm plan": [([NO_DEVICE, "--replay", "IN"], machine)],

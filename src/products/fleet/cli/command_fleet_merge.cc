@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -59,6 +60,10 @@ Result<void> read_path(Host& host, const std::string& path, fleet::ReportReader&
   // A pipe that no process writes to is empty.
   const Descriptor opened(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!opened || ::fcntl(opened.get(), F_SETFL, 0) != 0) return fail_errno(path, errno);
+  struct stat facts{};
+  if (::fstat(opened.get(), &facts) != 0) return fail_errno(path, errno);
+  if (S_ISCHR(facts.st_mode) || S_ISBLK(facts.st_mode))  // may never end
+    return fail(ErrorKind::bad_input, path + ": a device; give a file, a folder or a pipe");
   return read_descriptor(opened.get(), path, reader);
 }
 
