@@ -51,7 +51,8 @@ struct CompareOptions {
   // The chance that any verdict of the comparison is faster or slower where nothing differs: a bit
   // below the 1% that is promised.
   double error = 0.008;
-  // What is foreseen: an interval of one KPI, of so many runs a side or those that there are.
+  // What is foreseen: an interval of one KPI, of this number of runs a side, or of those that
+  // exist.
   struct Reach {
     std::size_t runs = 12;
     double error = 0.008;

@@ -63,8 +63,8 @@ std::optional<Estimate> estimate(const std::vector<RunValue>& base,
                                  const std::vector<RunValue>& candidate, double resolution,
                                  const std::optional<Noise>& learned = std::nullopt);
 
-// Half the width of the interval at `alpha` that an estimate like this would have with so many runs
-// a side.
+// Half the width of the interval at `alpha` that an estimate like this would have with this number
+// of runs a side.
 double half_width_at(const Estimate& estimate, std::size_t runs, double alpha);
 
 // The smallest number of runs a side with which an interval at `alpha` of an estimate like this

@@ -31,7 +31,7 @@ struct PromoteOptions {
                            {Kpi::memory, 0.05}};
   // Guarded however noisy they are. Of the others, one whose noise the runs that are to be made
   // (compare.reach) cannot overcome must not look worse than allowed, nor twice as bad at 90%, and
-  // is told.
+  // is reported.
   std::vector<Kpi> insisted = {Kpi::p50, Kpi::throughput};
   std::vector<Kpi> kpis;  // of which one must gain; empty: any
   // The one thing that the candidate may change: "commit", "flags", the name of an environment

@@ -103,7 +103,7 @@ Ranking ranking_of(const RunRecord& run) {
 
 namespace {
 
-// After so many repeats like those that it has.
+// After this number of repeats with the same noise; 0: those that it has.
 std::optional<double> uncertainty_after(const StackResult& stack, std::size_t repeats) {
   std::vector<double> values;
   for (const auto& repeat : repeats_of(stack)) values.push_back(repeat.value);
