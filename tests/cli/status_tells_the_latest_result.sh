@@ -30,7 +30,7 @@ sed -i 's/"boot_id": "[0-9a-f]*"/"boot_id": "00000000000000000000000000000000"/'
 status 4
 expect_in "retest: GPU 0 was bad; run gpuready test --level standard" "$out"
 # A place that cannot be written is reported before the test.
-check 2 --device cpu --state none/state
+expect_exit 2 "$GPUREADY" check --device cpu --state none/state
 expect_in "--state none/state: cannot write in none: No such file or directory" "$err"
 check 2 --device cpu --state -
 expect_not_in "Tests" "$out"

@@ -13,7 +13,7 @@ MACHINES = ("base-hgx-h100x8", "off-the-bus", "driver-hung", "base-mi300x2", "un
 
 kept = {"schema": "gpuready.results", "schema_version": 1, "results": [
     {"subject": "GPU 0", "uuid": "GPU-of-an-earlier-test", "pci": "0000:f0:00.0", "standing": "bad", "level": "quick",
-     "tested_unix_seconds": 1, "action": "reset_gpu",
+     "tested_unix_seconds": 1, "hammer": False, "action": "reset_gpu",
      "obligations": [{"kind": "integrity", "status": "broken", "duty": "owed", "reason": "2 words were wrong"}]}]}
 emitted = {}  # metric -> labels
 with tempfile.TemporaryDirectory() as folder:  # a file in /tmp itself could be another user's

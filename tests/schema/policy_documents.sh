@@ -12,5 +12,6 @@ done
 sed -i 's/^count = 8/count = 9/' "$work/policy.toml"
 "$GPUREADY" policy check "$work/policy.toml" --replay "$machine" --json="$1/policy-check.unmet.json" >/dev/null ||
   [ $? -eq 3 ]
+rm -f "$1/results.kept.json"
 "$GPUREADY" check --device cpu --state "$1/results.kept.json" >/dev/null || [ $? -eq 4 ]
 "$GPUREADY" status --state "$1/results.kept.json" --json="$1/status.kept.json" >/dev/null || [ $? -eq 4 ]

@@ -102,7 +102,7 @@ class Inputs:
             "bench export": [(["first", "--format", "csv", *runs], results)],
             "kubernetes condition": [(["not-ready", "--replay", "IN"], machine), (["untested", "--state", "IN"], here / "results.json")],
             "kubernetes features": [(["--replay", "IN"], machine), (["--replay", machine, "--out", "OUT"], None)],
-            "kubernetes event": [(["--node", "n", "--socket", "IN", "--replay", machine], here / "nothing"), (["--node", "n", "--socket", here / "nothing", "--replay", "IN"], machine)],
+            "kubernetes event": [(["--node", "n", "--socket", here / "nothing", "--replay", "IN"], machine)],
             "kubernetes copy": [(["OUT"], None)],
             "exporter": [(["--once", "--replay", "IN"], machine), (["--once", "--replay", machine, "--state", "IN"], here / "results.json")],
             "fleet merge": [(["IN"], reports), (["IN", "--history", "OUT"], reports)],
