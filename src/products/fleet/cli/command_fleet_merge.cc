@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -62,7 +63,8 @@ Result<void> read_path(Host& host, const std::string& path, fleet::ReportReader&
   if (!opened || ::fcntl(opened.get(), F_SETFL, 0) != 0) return fail_errno(path, errno);
   struct stat facts{};
   if (::fstat(opened.get(), &facts) != 0) return fail_errno(path, errno);
-  if (S_ISCHR(facts.st_mode) || S_ISBLK(facts.st_mode))  // may never end
+  const bool null = S_ISCHR(facts.st_mode) && facts.st_rdev == makedev(1, 3);
+  if ((S_ISCHR(facts.st_mode) && !null) || S_ISBLK(facts.st_mode))  // may never end
     return fail(ErrorKind::bad_input, path + ": a device; give a file, a folder or a pipe");
   return read_descriptor(opened.get(), path, reader);
 }
