@@ -6,7 +6,7 @@
 namespace gpuready::cli {
 namespace {
 
-constexpr std::size_t kMostBytes = 256u << 20;
+constexpr std::size_t kMostBytes = 1u << 30;  // with sanitizers and debug information
 constexpr std::uint32_t kProgram = 0755;
 
 Result<int> run_copy(const std::string& file) {
