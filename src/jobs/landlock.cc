@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "base/descriptor.h"
+
 namespace gpuready {
 namespace {
 
@@ -25,7 +27,7 @@ struct Ruleset {
 };
 struct [[gnu::packed]] BelowPath {
   std::uint64_t allowed = 0;
-  int folder = -1;
+  int place = -1;
 };
 
 class Rules {
@@ -36,30 +38,26 @@ class Rules {
     handled_.files = kRead | kWriteFile | kChangeFolders | (version >= 3 ? kTruncate : 0);
     if (version >= 4) handled_.network = 3;  // to bind and to connect TCP sockets
     if (version >= 6) handled_.scopes = 2;   // signals
-    rules_ = static_cast<int>(syscall(kCreateRuleset, &handled_, sizeof handled_, 0));
+    rules_ = Descriptor(static_cast<int>(syscall(kCreateRuleset, &handled_, sizeof handled_, 0)));
   }
-  ~Rules() {
-    if (rules_ >= 0) close(rules_);
-  }
-  Rules(const Rules&) = delete;
 
   void allow(const std::string& path, std::uint64_t rights) {
-    BelowPath rule{rights & handled_.files, open(path.c_str(), O_PATH | O_CLOEXEC)};
+    const Descriptor place(open(path.c_str(), O_PATH | O_CLOEXEC));
     struct stat status{};
-    if (rules_ < 0 || rule.folder < 0 || fstat(rule.folder, &status) != 0) return;
+    if (!rules_ || !place || fstat(place.get(), &status) != 0) return;
+    BelowPath rule{rights & handled_.files, place.get()};
     if (!S_ISDIR(status.st_mode)) rule.allowed &= kOfFiles;
-    (void)syscall(kAddRule, rules_, 1, &rule, 0);
-    close(rule.folder);
+    (void)syscall(kAddRule, rules_.get(), 1, &rule, 0);
   }
 
   void restrict() {
-    if (rules_ < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return;
-    (void)syscall(kRestrictSelf, rules_, 0);
+    if (!rules_ || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return;
+    (void)syscall(kRestrictSelf, rules_.get(), 0);
   }
 
  private:
   Ruleset handled_;
-  int rules_ = -1;
+  Descriptor rules_;
 };
 
 // Rights can only be given: to all that lies beside the way to `hidden`.

@@ -41,6 +41,16 @@ std::optional<Estimate> estimate_of(const StackResult& one, const StackResult& o
   return estimate(base, candidate, kTimerStep, learned);
 }
 
+// After this number of repeats with the noise of those that it has.
+std::optional<double> uncertainty_after(const StackResult& stack, std::size_t repeats) {
+  std::vector<double> values;
+  for (const auto& repeat : repeats_of(stack)) values.push_back(repeat.value);
+  if (values.size() < 2) return std::nullopt;
+  const double variance = std::max(noise_around_mean(values).variance, kTimerStep * kTimerStep);
+  const double n = static_cast<double>(repeats);
+  return std::expm1(student_t_critical(kError, n - 1) * std::sqrt(variance / n));
+}
+
 // What the other stacks say of the noise.
 std::optional<Noise> noise_beside(const std::vector<const StackResult*>& stacks,
                                   const StackResult* one, const StackResult* other) {
@@ -101,22 +111,8 @@ Ranking ranking_of(const RunRecord& run) {
   return ranking;
 }
 
-namespace {
-
-// After this number of repeats with the same noise; 0: those that it has.
-std::optional<double> uncertainty_after(const StackResult& stack, std::size_t repeats) {
-  std::vector<double> values;
-  for (const auto& repeat : repeats_of(stack)) values.push_back(repeat.value);
-  if (values.size() < 2) return std::nullopt;
-  const double variance = std::max(noise_around_mean(values).variance, kTimerStep * kTimerStep);
-  const double n = static_cast<double>(repeats == 0 ? values.size() : repeats);
-  return std::expm1(student_t_critical(kError, n - 1) * std::sqrt(variance / n));
-}
-
-}  // namespace
-
 std::optional<double> uncertainty_of(const StackResult& stack) {
-  return uncertainty_after(stack, 0);
+  return uncertainty_after(stack, repeats_of(stack).size());
 }
 
 std::vector<std::size_t> stacks_to_repeat(const std::vector<StackResult>& stacks, double until,

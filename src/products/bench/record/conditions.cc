@@ -25,8 +25,10 @@ constexpr double kReadingMs = 250;
 // The driver's power is the mean of up to the last second (NVML, nvmlDeviceGetPowerUsage). A
 // reading is the work's from a second of timing on; before, it holds the rest or the compilation.
 constexpr double kPowerMeanMs = 1000;
-constexpr std::size_t kLeastPowerReadings = 5;  // ten a second
-constexpr double kLeastTimedForEnergyS = 1.5;
+constexpr std::size_t kLeastPowerReadings = 5;
+constexpr double kPowerReadingsASecond = 10;
+constexpr double kLeastTimedForEnergyS =
+    kPowerMeanMs / 1000 + kLeastPowerReadings / kPowerReadingsASecond;
 
 struct Series {
   std::vector<double> t_ms, value;

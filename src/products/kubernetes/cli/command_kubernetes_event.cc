@@ -10,7 +10,6 @@ namespace gpuready::cli {
 namespace {
 
 constexpr std::chrono::seconds kSendWithin{5};  // as NVSentinel's own monitors
-constexpr const char* kNodeVariable = "NODE_NAME";
 
 struct EventCommand {
   NodeOptions node;
@@ -30,12 +29,12 @@ std::string lines_of(const std::vector<kubernetes::HealthEvent>& events) {
 }
 
 Result<int> run_event(const EventCommand& options) {
+  const auto host = make_live_host();
   const auto name =
-      options.name.empty() ? make_live_host()->environment("NODE_NAME").value_or("") : options.name;
+      options.name.empty() ? host->environment("NODE_NAME").value_or("") : options.name;
   if (name.empty())
-    return fail(
-        ErrorKind::bad_input,
-        fmt::format("which node? Name it as Kubernetes does, by --node or {}", kNodeVariable));
+    return fail(ErrorKind::bad_input,
+                "which node? Name it as Kubernetes does, by --node or NODE_NAME");
   const auto judged = TRY(judge_node(options.node));
   const auto events = kubernetes::health_events(
       judged.condition, judged.report ? &*judged.report : nullptr, judged.status);
@@ -44,7 +43,7 @@ Result<int> run_event(const EventCommand& options) {
     return static_cast<int>(Exit::unknown);
   }
   const auto socket = after_prefix(options.socket, "unix://").value_or(options.socket);
-  const auto now = TRY(make_live_host()->identity()).unix_seconds;
+  const auto now = TRY(host->identity()).unix_seconds;
   const auto sent = kubernetes::call({.socket = std::string(socket),
                                       .method = kubernetes::kHealthEventMethod,
                                       .message = kubernetes::encode(events, name, now),
@@ -62,21 +61,19 @@ Result<int> run_event(const EventCommand& options) {
 void declare_kubernetes_event(CommandSpec& command) {
   auto options = std::make_shared<EventCommand>();
   command.run = [options] { return run_event(*options); };
-  command.add(
-      {{.name = "--node",
-        .value = &options->name,
-        .help = fmt::format("Name of the node, where the variable {} lacks it", kNodeVariable),
-        .type = "NAME"},
-       {.name = "--socket",
-        .value = &options->socket,
-        .help = "Socket of NVSentinel's platform connector: /var/run/nvsentinel.sock if not "
-                "given",
-        .type = "PATH"}});
+  command.add({{.name = "--node",
+                .value = &options->name,
+                .help = "Name of the node, where the variable NODE_NAME lacks it",
+                .type = "NAME"},
+               {.name = "--socket",
+                .value = &options->socket,
+                .help = fmt::format("Socket of NVSentinel's platform connector: {} if not given",
+                                    options->socket),
+                .type = "PATH"}});
   add_node_options(command, options->node);
   command.footer =
       "Exit codes: 0 NVSentinel has the events, whatever they say; 2 wrong usage; 4 it was not "
-      "told, "
-      "since the node's state is undetermined or it does not answer within 5 s.";
+      "told, since the node's state is undetermined or it does not answer within 5 s.";
 }
 
 }  // namespace gpuready::cli

@@ -27,7 +27,8 @@ void add_node_options(CommandSpec& command, NodeOptions& options);
 Result<Report> look_at_node(const NodeOptions& options);
 Result<StatusReport> status_of_node(const NodeOptions& options);
 
-// Whether the node is ready, and what says so. Without the driver's container there is no report.
+// Whether the node is ready, and what says so. `report` is empty if the driver's container does
+// not run.
 struct JudgedNode {
   std::optional<Report> report;
   Result<StatusReport> status;

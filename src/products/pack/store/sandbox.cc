@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <random>
 
+#include "base/paths.h"
 #include "base/text.h"
 #include "host/folders.h"
 #include "jobs/helper.h"
@@ -64,12 +65,6 @@ void find_libraries_in(const std::string& package, std::string_view folders) {
   setenv("LD_LIBRARY_PATH", join(all, ":").c_str(), 1);
 }
 
-void add_folder_of(const char* file, std::vector<std::string>& folders) {
-  const std::string_view path = file == nullptr ? "" : file;
-  if (const auto slash = path.rfind('/'); slash != path.npos && slash > 0)
-    folders.emplace_back(path.substr(0, slash));
-}
-
 // Devices, what MPS has, and its own home are all that a load test writes to, as in a container
 // whose root is read-only. Of an ordinary user's home it reads the package and where libraries are.
 void confine_load_test(const std::string& package, const std::string& own_home) {
@@ -80,7 +75,8 @@ void confine_load_test(const std::string& package, const std::string& own_home) 
   if (const char* home = getenv("HOME"); own_home.empty() && home != nullptr) {
     allowed.hidden = home;
     allowed.readable = {package, "/proc/self/exe"};
-    add_folder_of(getenv("GPUREADY_LIBCUDA"), allowed.readable);
+    if (const char* cuda = getenv("GPUREADY_LIBCUDA"); cuda != nullptr && folder_of(cuda) != "/")
+      allowed.readable.push_back(folder_of(cuda));
     if (const char* libraries = getenv("LD_LIBRARY_PATH"))
       for (const auto folder : split(libraries, ":")) allowed.readable.emplace_back(folder);
   }
