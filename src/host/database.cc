@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
-#include <cstring>
+#include <algorithm>
 
 #include "base/text.h"
 
@@ -61,19 +61,20 @@ Result<Database> Database::open(std::string_view bytes, std::string name, const 
   const int status = sqlite3_open(":memory:", &opened);
   Database database(std::unique_ptr<sqlite3, Close>(opened), std::move(name), form.cure);
   if (status != SQLITE_OK) return database.failed();
+  // A copy that SQLite owns and lets grow, also of nothing: bytes() gives it without another copy.
+  const auto size = static_cast<sqlite3_int64>(bytes.size());
+  auto* copy = static_cast<unsigned char*>(sqlite3_malloc64(std::max<std::size_t>(bytes.size(), 1)));
+  if (copy == nullptr) return database.failed();
+  std::ranges::copy(bytes, copy);
+  if (sqlite3_deserialize(opened, "main", copy, size, size,
+                          SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_RESIZEABLE) !=
+      SQLITE_OK)
+    return database.failed();
   if (bytes.empty()) {
     TRY(database.execute(form.tables));
     TRY(database.execute(fmt::format("PRAGMA user_version = {}", form.version).c_str()));
     return database;
   }
-  auto* copy = static_cast<unsigned char*>(sqlite3_malloc64(bytes.size()));
-  if (copy == nullptr) return database.failed();
-  std::memcpy(copy, bytes.data(), bytes.size());
-  const auto size = static_cast<sqlite3_int64>(bytes.size());
-  if (sqlite3_deserialize(opened, "main", copy, size, size,
-                          SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_RESIZEABLE) !=
-      SQLITE_OK)
-    return database.failed();
   auto version = database.prepare("PRAGMA user_version");
   TRY(version.step());
   if (version.integer(0) != form.version)
@@ -87,13 +88,12 @@ Result<void> Database::execute(const char* text) const {
   return {};
 }
 
-Result<std::string> Database::bytes() const {
+Result<std::string_view> Database::bytes() const {
   sqlite3_int64 size = 0;
-  unsigned char* found = sqlite3_serialize(database_.get(), "main", &size, 0);
+  const unsigned char* found =
+      sqlite3_serialize(database_.get(), "main", &size, SQLITE_SERIALIZE_NOCOPY);
   if (found == nullptr) return failed();
-  std::string bytes(reinterpret_cast<const char*>(found), static_cast<std::size_t>(size));
-  sqlite3_free(found);
-  return bytes;
+  return std::string_view(reinterpret_cast<const char*>(found), static_cast<std::size_t>(size));
 }
 
 }  // namespace gpuready

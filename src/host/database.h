@@ -53,7 +53,8 @@ class Database {
 
   Statement prepare(const char* text) const { return {*this, text}; }
   Result<void> execute(const char* text) const;
-  Result<std::string> bytes() const;
+  // Valid until the database changes or goes.
+  Result<std::string_view> bytes() const;
 
  private:
   struct Close {

@@ -32,11 +32,12 @@ expect_in "retest: GPU 0 was bad; run gpuready test --level standard" "$out"
 # A place that cannot be written is reported before the test.
 expect_exit 2 "$GPUREADY" check --device cpu --state none/state
 expect_in "--state none/state: cannot write in none: No such file or directory" "$err"
-check 2 --device cpu --state -
-expect_not_in "Tests" "$out"
+expect_exit 2 "$GPUREADY" check --device cpu --state -
+expect_in "--state -: it is not a file" "$err"
 # No one else's file, and no other document.
 echo '{"schema": "gpuready.report"}' >state
 status 2
 check 2 --device cpu
 expect_in "does not hold results" "$err"
+expect_not_in "CPU" "$out"  # no test ran
 [ "$(cat state)" = '{"schema": "gpuready.report"}' ] || die "it was replaced"

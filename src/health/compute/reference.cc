@@ -1,9 +1,6 @@
 #include "health/compute/reference.h"
 
-#include <algorithm>
-#include <atomic>
-#include <thread>
-
+#include "base/parallel.h"
 #include "kernels/cpu/compute_golden.h"
 
 namespace gpuready {
@@ -24,16 +21,9 @@ std::uint64_t checksum_of(std::span<const std::uint64_t> results) {
 ComputeChecksums golden_checksums(const ComputeWork& work, std::span<const unsigned> ops) {
   constexpr unsigned kMostThreads = 8;
   ComputeChecksums checksums{};
-  std::atomic<std::size_t> next = 0;
-  const auto compute = [&] {
-    for (std::size_t i = next++; i < ops.size(); i = next++)
-      checksums[ops[i]] = checksum_of(golden_results(work, ops[i]));
-  };
-  const unsigned threads = std::clamp(std::thread::hardware_concurrency(), 1u, kMostThreads);
-  std::vector<std::jthread> others;
-  for (unsigned i = 1; i < threads; ++i) others.emplace_back(compute);
-  compute();
-  others.clear();  // joins
+  in_parallel(ops.size(), kMostThreads, [&](std::size_t i) {
+    checksums[ops[i]] = checksum_of(golden_results(work, ops[i]));
+  });
   return checksums;
 }
 

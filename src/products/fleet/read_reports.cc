@@ -3,13 +3,15 @@
 #include <fmt/format.h>
 
 #include "base/characters.h"
+#include "base/parallel.h"
 #include "base/text.h"
 #include "host/mapped_file.h"
 
 namespace gpuready::fleet {
 namespace {
 
-constexpr std::size_t kPiece = 1u << 20;
+constexpr std::size_t kPiece = 1u << 20, kMostWaitingBytes = 16u << 20;
+constexpr unsigned kMostThreads = 16;
 constexpr int kDeepest = 4;  // folders below the one that was named
 
 // A label that is a node's name. Slurm's are numbers of tasks, and kubectl's name pods.
@@ -36,22 +38,43 @@ Result<void> read_folder(Host& host, const std::string& folder, int depth, Repor
 }  // namespace
 
 void ReportReader::take(StreamPart part, const std::string& source) {
-  const std::string name = part.label.empty() ? source : source + ", " + printable(part.label);
+  ++taken_;
+  std::string name = part.label.empty() ? source : source + ", " + printable(part.label);
   if (!part.fault.empty())
     return note(fmt::format("{}: a report is broken: {}.{}", name, part.fault,
                             part.label.empty() ? " srun mixes reports unless it has -l." : ""));
-  auto report = parse_node_report(part.text, name, node_of(part.label));
-  if (report)
-    reports.push_back(*std::move(report));
-  else
-    note(report.error().message + ".");
+  waiting_bytes_ += part.text.size();
+  waiting_.push_back({std::move(part.text), std::move(name), node_of(part.label), ""});
+  if (waiting_bytes_ >= kMostWaitingBytes) finish();
+}
+
+void ReportReader::note(std::string fault) {
+  waiting_.push_back({.text = "", .source = "", .node = "", .fault = std::move(fault)});
+}
+
+void ReportReader::finish() {
+  std::vector<Result<NodeReport>> parsed(waiting_.size());
+  in_parallel(waiting_.size(), kMostThreads, [&](std::size_t i) {
+    if (const Waiting& one = waiting_[i]; one.fault.empty())
+      parsed[i] = parse_node_report(one.text, one.source, one.node);
+  });
+  for (std::size_t i = 0; i < waiting_.size(); ++i) {
+    if (!waiting_[i].fault.empty())
+      faults.push_back(std::move(waiting_[i].fault));
+    else if (parsed[i])
+      reports.push_back(*std::move(parsed[i]));
+    else
+      faults.push_back(parsed[i].error().message + ".");
+  }
+  waiting_.clear();
+  waiting_bytes_ = 0;
 }
 
 Result<void> read_stream(const std::function<Result<std::string_view>()>& next,
                          const std::string& source, ReportReader& reader) {
   DocumentStream stream({.document_bytes = kMostReportBytes},
                         [&](StreamPart part) { reader.take(std::move(part), source); });
-  const std::size_t before = reader.reports.size() + reader.faults.size();
+  const std::size_t before = reader.taken();
   while (true) {
     const std::string_view piece = TRY(next());
     if (piece.empty()) break;
@@ -59,8 +82,7 @@ Result<void> read_stream(const std::function<Result<std::string_view>()>& next,
   }
   if (!stream.finish())
     reader.note(source + " has more than 100,000 reports; the rest was left out.");
-  if (reader.reports.size() + reader.faults.size() == before)
-    reader.note(source + " has no report.");
+  if (reader.taken() == before) reader.note(source + " has no report.");
   return {};
 }
 

@@ -10,14 +10,23 @@
 
 namespace gpuready::fleet {
 
-// Takes parts of a stream of reports.
+// Takes parts of streams of reports, and parses many at once on all CPUs.
 class ReportReader {
  public:
   void take(StreamPart part, const std::string& source);
-  void note(std::string fault) { faults.push_back(std::move(fault)); }
+  void note(std::string fault);
+  void finish();  // parses what is left
+  std::size_t taken() const { return taken_; }
 
-  std::vector<NodeReport> reports;
+  std::vector<NodeReport> reports;  // in the order of take()
   std::vector<std::string> faults;
+
+ private:
+  struct Waiting {
+    std::string text, source, node, fault;
+  };
+  std::vector<Waiting> waiting_;
+  std::size_t waiting_bytes_ = 0, taken_ = 0;
 };
 
 // A file with any number of reports, or a folder: all *.json files in it and below.

@@ -20,8 +20,7 @@
 namespace gpuready::kubernetes {
 namespace {
 
-constexpr std::size_t kMostReceived = 1 << 20;  // an answer has some hundred bytes
-constexpr std::size_t kMostText = 200;          // of each header that is kept
+constexpr std::size_t kMostText = 200;  // of each header that is kept
 constexpr std::size_t kBuffer = 16 << 10;
 
 // By number ("Status codes" of grpc.io).
@@ -139,7 +138,6 @@ bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == 
 Result<void> perform(nghttp2_session* session, int descriptor, Exchange& exchange,
                      Deadline deadline) {
   std::string_view unsent;  // of what nghttp2 wants to send
-  std::size_t received = 0;
   std::uint8_t buffer[kBuffer];
   while (!exchange.closed) {
     if (unsent.empty()) {
@@ -166,8 +164,6 @@ Result<void> perform(nghttp2_session* session, int descriptor, Exchange& exchang
     if (size == 0) return fail(ErrorKind::io, "it closed the connection without an answer");
     if (size < 0 && !would_block()) return fail(ErrorKind::io, std::strerror(errno), errno);
     if (size < 0) continue;
-    received += static_cast<std::size_t>(size);
-    if (received > kMostReceived) return fail(ErrorKind::too_large, "its answer does not end");
     const ssize_t used = nghttp2_session_mem_recv(session, buffer, static_cast<std::size_t>(size));
     if (used < 0) return fail(ErrorKind::io, nghttp2_strerror(static_cast<int>(used)));
   }

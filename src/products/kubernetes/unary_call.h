@@ -17,7 +17,7 @@ struct UnaryCall {
   std::chrono::milliseconds timeout;  // of all of it
 };
 
-// Succeeds when the server's status is OK; what it answers in addition is counted and dropped. An
+// Succeeds when the server's status is OK; what it answers in addition is dropped. An
 // error names the socket. A server that sends without end, or never, costs `timeout` and a fixed
 // amount of memory.
 Result<void> call(const UnaryCall& request);

@@ -69,6 +69,12 @@ Result<void> read_path(Host& host, const std::string& path, fleet::ReportReader&
   return read_descriptor(opened.get(), path, reader);
 }
 
+Result<Database> open_history(Host& host, const std::string& path) {
+  std::string bytes;
+  if (host.exists(path)) bytes = TRY(host.read_own_file(path, kMostHistoryBytes));
+  return Database::open(bytes, path, fleet::kHistoryForm);
+}
+
 // With the history, which is read and written while it is locked.
 Result<fleet::Fleet> merged(Host& host, const FleetMergeOptions& options,
                             const std::vector<fleet::NodeReport>& reports,
@@ -78,9 +84,7 @@ Result<fleet::Fleet> merged(Host& host, const FleetMergeOptions& options,
   TRY(host.check_own(folder_of(path) + "/"));
   const auto lock = TRY(lock_when_free([&] { return live_storage().lock(path + ".lock"); },
                                        [] { return !interrupted(); }));
-  std::string bytes;
-  if (host.exists(path)) bytes = TRY(host.read_own_file(path, kMostHistoryBytes));
-  const auto history = TRY(Database::open(bytes, path, fleet::kHistoryForm));
+  const auto history = TRY(open_history(host, path));
   for (const std::string& node : options.forget)
     if (!TRY(fleet::forget(history, node)))
       return fail(ErrorKind::bad_input,
@@ -100,6 +104,7 @@ Result<int> run_fleet_merge(FleetMergeOptions& options) {
   fleet::ReportReader reader;
   if (options.paths.empty()) options.paths = {"-"};
   for (const std::string& path : options.paths) TRY(read_path(*host, path, reader));
+  reader.finish();
   merging.now_unix_seconds = std::time(nullptr);
   merging.faults = std::move(reader.faults);
   const fleet::Fleet fleet = TRY(merged(*host, options, reader.reports, merging));

@@ -6,6 +6,7 @@
 #include "doctor/diagnose.h"
 #include "kubernetes/report/events.h"
 #include "report/conclude.h"
+#include "unit/doctor/machine_folders.h"
 #include "unit/report/healthy.h"
 
 namespace gpuready::kubernetes {
@@ -94,6 +95,38 @@ TEST(HealthEvents, AFaultIsThatOfItsGpuAndTheOthersAreHealthy) {
   const Result<StatusReport> lost = fail(ErrorKind::no_permission, "results.json: not yours");
   EXPECT_EQ(said(report, lost), (Lines{"GpureadyGpuFault fault ecc " + pci(1)}));
   EXPECT_EQ(health_events(not_ready(report, lost), &report, lost).front().message, "a,b");
+}
+
+TEST(HealthEvents, AWarningIsNoFaultAndAGpuOfOthersIsNotCalledHealthy) {
+  Report report = node(3);
+  for (const auto& [gpu, severity] : {std::pair{0, Severity::warning}, {1, Severity::error}}) {
+    Finding finding;
+    finding.id = std::string(to_string(severity));
+    finding.severity = severity;
+    finding.title = "t";
+    finding.gpus = {gpu};
+    report.findings->push_back(finding);
+  }
+  report.machine.container.runtime = "docker";
+  report.machine.gpus[2].nvml_index.reset();  // it was not given to this container
+  conclude(report, {});
+  EXPECT_EQ(said(report, kept()),
+            (Lines{"GpureadyGpuFault fault error " + report.machine.gpus[1].pci->text(),
+                   "GpureadyGpuFault healthy " + report.machine.gpus[0].pci->text()}));
+}
+
+// In a container the cure is its host's (5); for NVSentinel, which acts there, it is a restart.
+TEST(HealthEvents, TheActionIsTheNodesAndNotTheContainers) {
+  Report report = node(1);
+  report.machine = test::machine_of("uvm-missing");
+  report.machine.container.runtime = "docker";
+  report.findings = diagnose(report.machine, {});
+  conclude(report, {});
+  const auto events = health_events(not_ready(report, kept()), &report, kept());
+  ASSERT_EQ(report.findings->front().action, Action::ask_host);
+  ASSERT_FALSE(events.empty());
+  EXPECT_EQ(events[0].error_codes, Lines{"uvm-missing"});
+  EXPECT_EQ(events[0].recommended_action, recommended_action(Action::reload_driver, true, false));
 }
 
 TEST(HealthEvents, AFailedTestIsAFaultAndWhatIsUndeterminedClearsNothing) {
