@@ -94,13 +94,13 @@ std::string page_of(const exporter::Observed& seen, const ExporterCommand& optio
 exporter::HttpAnswer answer(std::string_view path, std::string_view accept,
                             const ExporterCommand& options, const Sampling& sampling) {
   const auto seen = sampling.observed();
-  const auto ready = exporter::readiness(seen, monotonic_seconds(), options.interval_s);
+  const auto ready = exporter::readiness(*seen, monotonic_seconds(), options.interval_s);
   if (path == "/metrics") {
     const bool openmetrics = contains(accept, "application/openmetrics-text");
     return {200,
             openmetrics ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
                         : "text/plain; version=0.0.4; charset=utf-8",
-            page_of(seen, options,
+            page_of(*seen, options,
                     openmetrics ? MetricsFormat::openmetrics : MetricsFormat::prometheus)};
   }
   if (path == "/healthz") return {200, kText, "the exporter answers\n"};
@@ -112,9 +112,9 @@ exporter::HttpAnswer answer(std::string_view path, std::string_view accept,
 
 int print_once(const ExporterCommand& options, SamplingOptions sampling) {
   const auto seen = Sampling(std::move(sampling)).first();
-  const auto written = write_file("-", page_of(seen, options, MetricsFormat::prometheus));
+  const auto written = write_file("-", page_of(*seen, options, MetricsFormat::prometheus));
   if (!written) return complain(written.error());
-  return static_cast<int>(seen.silence ? Exit::unknown : Exit::ok);
+  return static_cast<int>(seen->silence ? Exit::unknown : Exit::ok);
 }
 
 Result<int> run_exporter(const ExporterCommand& options) {

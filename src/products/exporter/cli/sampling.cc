@@ -11,7 +11,9 @@ double monotonic_seconds() {
 }
 
 Sampling::Sampling(SamplingOptions options) : options_(std::move(options)) {
-  observed_.started_at = monotonic_seconds();
+  exporter::Observed nothing;
+  nothing.started_at = monotonic_seconds();
+  publish(std::move(nothing));
   thread_ = std::thread([this] { run(); });
 }
 
@@ -24,39 +26,47 @@ Sampling::~Sampling() {
   thread_.join();
 }
 
-exporter::Observed Sampling::observed() const {
+Sampling::Snapshot Sampling::observed() const {
   const std::lock_guard lock(mutex_);
   return observed_;
 }
 
-exporter::Observed Sampling::first() {
+Sampling::Snapshot Sampling::first() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock,
-                [&] { return observed_.answered + observed_.unanswered + observed_.failed > 0; });
+  changed_.wait(lock, [&] {
+    return observed_->answered + observed_->unanswered + observed_->failed > 0;
+  });
   return observed_;
+}
+
+// A reader waits for a pointer only, and the last reader frees what was replaced.
+void Sampling::publish(exporter::Observed observed) {
+  auto snapshot = std::make_shared<const exporter::Observed>(std::move(observed));
+  {
+    const std::lock_guard lock(mutex_);
+    observed_.swap(snapshot);
+  }
+  changed_.notify_all();
 }
 
 void Sampling::take() {
+  exporter::Observed seen = *observed();
   auto kept = options_.read_kept();
-  {
-    const std::lock_guard lock(mutex_);
-    observed_.kept = kept ? *kept : KeptResults{};
-    const auto wrong = kept ? std::nullopt : std::optional(kept.error().message);
-    if (wrong && wrong != observed_.kept_error) complain(*wrong);
-    observed_.kept_error = wrong;
-    observed_.asked_at = monotonic_seconds();
-  }
+  const auto wrong = kept ? std::nullopt : std::optional(kept.error().message);
+  if (wrong && wrong != seen.kept_error) complain(*wrong);
+  seen.kept_error = wrong;
+  seen.kept = std::move(kept).value_or(KeptResults{});
+  seen.asked_at = monotonic_seconds();
+  publish(seen);
   auto machine = exporter::take_sample(options_.sample_args, options_.limit, stop_);
-  auto report = machine ? std::optional(options_.judge(std::move(*machine))) : std::nullopt;
-  const std::lock_guard lock(mutex_);
-  const auto before = observed_.silence;
-  if (report)
-    note_sample(observed_, std::move(*report), monotonic_seconds());
+  const auto before = seen.silence;
+  if (machine)
+    note_sample(seen, options_.judge(std::move(*machine)), monotonic_seconds());
   else
-    note_failure(observed_, machine.error().message, monotonic_seconds());
-  if (observed_.silence != before && !stop_)
-    complain(observed_.silence.value_or("the driver answers again"));
-  changed_.notify_all();
+    note_failure(seen, machine.error().message, monotonic_seconds());
+  if (seen.silence != before && !stop_)
+    complain(seen.silence.value_or("the driver answers again"));
+  publish(std::move(seen));
 }
 
 void Sampling::run() {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -26,18 +27,20 @@ class Sampling {
   explicit Sampling(SamplingOptions options);
   ~Sampling();  // waits for the sample that is being taken, which is cancelled
 
-  exporter::Observed observed() const;
-  exporter::Observed first();  // waits for the first sample
+  using Snapshot = std::shared_ptr<const exporter::Observed>;
+  Snapshot observed() const;
+  Snapshot first();  // waits for the first sample
 
  private:
   void run();
   void take();
+  void publish(exporter::Observed observed);
 
   const SamplingOptions options_;
   std::atomic<bool> stop_{false};
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  exporter::Observed observed_;
+  Snapshot observed_;  // only the thread replaces it
   std::thread thread_;
 };
 
