@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# `gpuready fleet slow` with a real MPI on one host: each pair is an mpirun of two processes, which exchange messages.
-# Each node sends at a pace of its own, and one of twelve is slower. Run by hand: tests/fleet/slow.sh GPUREADY
+# `gpuready fleet slow --runner mpi` with a real MPI on one host: what mpirun takes for ssh starts the other process here.
+# A program that exchanges messages stands in for all_reduce_perf. Each node sends at a pace of its own, and one of twelve
+# is slower. Run by hand: tests/fleet/slow.sh GPUREADY
 # Debian's packages openmpi-bin and libopenmpi-dev are needed.
 set -euo pipefail
 gpuready=$(realpath "$1")
@@ -13,13 +14,15 @@ cat >exchange.c <<'EOF'
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-/* exchange NODE NODE SLOW: 40 exchanges of 1 MiB with a pause after each; prints MB/s. */
+/* 40 exchanges of 1 MiB with a pause after each; prints MB/s as all_reduce_perf prints its rate. */
 static char out[1 << 20], in[1 << 20];
 int main(int argc, char **argv) {
+  const char *node = getenv("NODE"), *nvls = getenv("NCCL_NVLS_ENABLE");
   int rank;
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  const int pause_us = strcmp(argv[1 + rank], argv[3]) == 0 ? 30000 : 20000;
+  if (node == NULL || nvls == NULL || strcmp(nvls, "0") != 0) return 1;
+  const int pause_us = strcmp(node, "n7") == 0 ? 30000 : 20000;
   double start = 0;
   for (int i = -5; i < 40; ++i) {
     if (i == 0) start = MPI_Wtime();
@@ -27,15 +30,24 @@ int main(int argc, char **argv) {
                  MPI_STATUS_IGNORE);
     usleep(pause_us);
   }
-  if (rank == 0) printf("%.2f\n", 40 * (sizeof out / 1e6) / (MPI_Wtime() - start));
+  if (rank == 0) printf("# Avg bus bandwidth    : %.2f\n", 40 * (sizeof out / 1e6) / (MPI_Wtime() - start));
   return MPI_Finalize();
 }
 EOF
-mpicc -O1 -o exchange exchange.c
+mpicc -O1 -o all_reduce_perf exchange.c
+cat >agent <<'EOF'
+#!/bin/sh
+# As ssh: [OPTION...] NODE COMMAND...
+while [ "${1#-}" != "$1" ]; do shift; done
+export NODE=$1
+shift
+exec sh -c "$*"
+EOF
+chmod 755 agent
+export PATH=$PWD:$PATH OMPI_MCA_plm_rsh_agent=$PWD/agent
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=1
 code=0
-"$gpuready" fleet slow --nodes 'n[1-12]' --results rates.txt --json=found.json --command \
-  "mpirun --oversubscribe -np 2 ./exchange {a} {b} n7" || code=$?
+"$gpuready" fleet slow --nodes 'n[1-12]' --runner mpi --results rates.txt --json=found.json || code=$?
 [ $code -eq 1 ] || { echo "exit $code, not 1"; cat rates.txt; exit 1; }
 python3 - <<'EOF'
 import json

@@ -247,3 +247,20 @@ figures() {
   echo "$nodes nodes; fault or its end to Slurm's state at most $slowest_ms ms at an interval of $interval s;" \
     "${rates}$drained_machines machines drained their nodes, each with its cause"
 }
+
+# A script stands in for nccl-tests; NODE is slower by 15%.
+slow_node() {
+  local code=0
+  mkdir "$work/bin"
+  cat >"$work/bin/all_reduce_perf" <<EOF
+#!/bin/sh
+[ "\$SLURM_PROCID" = 0 ] || exit 0
+rate=\$((3500 + \$(od -An -N1 -tu1 /dev/urandom) % 20))
+! scontrol show hostnames "\$SLURM_STEP_NODELIST" | grep -qx $1 || rate=\$((rate * 85 / 100))
+echo "# Avg bus bandwidth    : \$((rate / 10)).\$((rate % 10))"
+EOF
+  chmod 755 "$work/bin/all_reduce_perf"
+  PATH=$work/bin:$PATH timeout 120 salloc -Q -w 'n[1-12]' "$gpuready" fleet slow --runner slurm --json="$work/slow.json" || code=$?
+  [ $code = 1 ] || die "fleet slow: exit code $code, not 1"
+  [ "$(jq -r '.fleet.slow | map(.name) | join(" ")' "$work/slow.json")" = "$1" ] || die "$(cat "$work/slow.json")"
+}

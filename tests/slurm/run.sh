@@ -83,6 +83,9 @@ job=$(submit 9 -N1 --gres=gpu:1 --wrap "/bin/true")
 wait_for 8 "the epilog to drain n9" drained n9
 reason_is n9 "gpuready: rehearsal: *"
 
+echo "== the slow one of twelve nodes is found by steps of one allocation"
+slow_node n5
+
 echo "== every machine with an error drains its node, with its cause"
 plant prolog n6 n8
 plant epilog n9
