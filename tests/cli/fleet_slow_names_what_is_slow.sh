@@ -5,7 +5,7 @@ cat >pair.sh <<'EOF'
 rate=1000
 a=${1#n} b=${2#n}
 for node in $a $b; do
-  [ $node != 40 ] || { echo "n40 does not answer" >&2; exit 1; }
+  [ $node != 40 ] || { printf "%s\n" ----- "n40 does not answer" ----- >&2; exit 1; }
   [ $node != 13 ] || rate=880
 done
 if [ $(((a - 1) / 8)) != $(((b - 1) / 8)) ]; then

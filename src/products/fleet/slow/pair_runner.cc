@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/characters.h"
 #include "base/text.h"
 #include "fleet/slow/rates_text.h"
 
@@ -46,15 +47,24 @@ std::string expand(std::string_view command, const std::string& a, const std::st
   return text;
 }
 
+// The last line that says something: mpirun draws a rule below what it says.
+std::string_view last_words(std::string_view output) {
+  const auto said = lines(output);
+  const auto last = std::ranges::find_if(said.rbegin(), said.rend(), [](std::string_view line) {
+    return std::ranges::any_of(line, is_letter_or_digit);
+  });
+  return last == said.rend() ? "" : trim(*last);
+}
+
 Result<double> rate_of(const Result<JobOutcome>& outcome) {
   if (!outcome) return std::unexpected(outcome.error());
   if (outcome->end != JobEnd::exited)
     return fail(ErrorKind::timed_out, fmt::format("it {} after {:.0f} s", to_string(outcome->end),
                                                   outcome->duration_ms / 1000));
   if (outcome->exit_code != 0) {
-    const auto said = lines(trim(outcome->err.empty() ? outcome->out : outcome->err));
-    return fail(ErrorKind::io, fmt::format("exit code {}{}", outcome->exit_code,
-                                           said.empty() ? "" : ": " + printable(said.back())));
+    const auto said = last_words(outcome->err.empty() ? outcome->out : outcome->err);
+    return fail(ErrorKind::io, fmt::format("exit code {}{}{}", outcome->exit_code,
+                                           said.empty() ? "" : ": ", printable(said)));
   }
   return rate_in(outcome->out);
 }
