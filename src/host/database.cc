@@ -63,7 +63,8 @@ Result<Database> Database::open(std::string_view bytes, std::string name, const 
   if (status != SQLITE_OK) return database.failed();
   // A copy that SQLite owns and lets grow, also of nothing: bytes() gives it without another copy.
   const auto size = static_cast<sqlite3_int64>(bytes.size());
-  auto* copy = static_cast<unsigned char*>(sqlite3_malloc64(std::max<std::size_t>(bytes.size(), 1)));
+  auto* copy =
+      static_cast<unsigned char*>(sqlite3_malloc64(std::max<std::size_t>(bytes.size(), 1)));
   if (copy == nullptr) return database.failed();
   std::ranges::copy(bytes, copy);
   if (sqlite3_deserialize(opened, "main", copy, size, size,

@@ -31,3 +31,21 @@ expect_in "the job has no GPU here" "$out"
 hook 0 prolog 12 base-hgx-h100x8
 expect_in "not known: no GPU here has the number 12" "$out"
 hook 1 prolog 12 base-hgx-h100x8 --fail-unknown
+# A test of its own: only if asked for, and only of a GPU that has passed one.
+ready_gpu
+rm -rf kept && mkdir kept
+prolog() { # EXIT_CODE [OPTION...]
+  rm -f asked
+  SLURM_JOB_ID=7 SLURM_JOB_GPUS=0 CUDA_VISIBLE_DEVICES=5 SLURMD_NODENAME=n1 \
+    expect_exit "$1" "$GPUREADY" slurm prolog --folder kept --scontrol "$scontrol" "${@:2}"
+}
+slow=${FAKE_CUDA/mhz=1/mhz=1980}
+FAKE_CUDA=$slow prolog 0 --test
+[ ! -e kept/results.json ] || die "it tested a GPU that was never tested"
+expect_exit 0 "$GPUREADY" check --state kept/results.json
+FAKE_CUDA=$slow prolog 0
+before=$(cat kept/results.json)
+prolog 0 --test
+[ "$before" != "$(cat kept/results.json)" ] || die "it did not test"
+FAKE_CUDA=$slow prolog 1 --test
+expect_in "State=DRAIN Reason=gpuready: GPU 0" "$(cat asked)"

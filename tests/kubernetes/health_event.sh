@@ -27,6 +27,21 @@ event 0 'checkName: "GpureadyGpuFault" isFatal: true .*recommendedAction: 24 err
 event 0 'checkName: "GpureadyNodeFault" isHealthy: true' ok base-hgx-h100x8
 [ "$(grep -c isHealthy "$folder/taken")" = 2 ] || die "a node without a fault sends one event of each check"
 event 4 'refuses: PERMISSION_DENIED \(7\): not this node' PERMISSION_DENIED base-hgx-h100x8
+# Again and again, through a server that goes and comes, until SIGTERM.
+rm -f "$folder/s"
+NODE_NAME=n1 "$gpuready" kubernetes event --interval 1s --socket "$folder/s" --state none \
+  --replay tests/machines/base-hgx-h100x8/machine.json >"$folder/loop" 2>&1 &
+loop=$!
+sleep 1.5
+"$venv/bin/python" tests/kubernetes/health_event_server.py "$folder/s" ok >"$folder/taken" 2>&1 &
+server=$!
+sleep 6
+kill "$server"; wait "$server" 2>/dev/null || true; server=
+kill "$loop"
+code=0; wait "$loop" || code=$?
+[ $code = 0 ] || die "SIGTERM: exit $code: $(cat "$folder/loop")"
+grep -q "NVSentinel was not told" "$folder/loop" || die "the missing server is not reported: $(cat "$folder/loop")"
+[ "$(grep -c 'GpureadyNodeFault.*isHealthy: true' "$folder/taken")" -ge 2 ] || die "not repeated: $(cat "$folder/taken")"
 start=$SECONDS
 event 4 'it does not answer|DEADLINE_EXCEEDED|CANCELLED' hang base-hgx-h100x8
 [ $((SECONDS - start)) -le 9 ] || die "a server that hangs took $((SECONDS - start)) s"

@@ -7,7 +7,7 @@ venv=${1:-build/kubernetes-validate}
 [ -x "$venv/bin/kubernetes-validate" ] || {
   python3 -m venv "$venv" && "$venv/bin/pip" install -q kubernetes-validate==1.32.0
 } || { echo "SKIPPED: kubernetes-validate cannot be installed here"; exit 77; }
-manifests=(packaging/kubernetes/{namespace,exporter-daemonset,npd-patch,test-job,test-cronjob,pod-with-init}.yaml)
+manifests=(packaging/kubernetes/{namespace,exporter-daemonset,nvsentinel-daemonset,npd-patch,test-job,test-cronjob,pod-with-init}.yaml)
 "$venv/bin/kubernetes-validate" --strict -k 1.32 "${manifests[@]}"
 # It finds mistakes: an unknown field, and a number in place of a text.
 broken=$(mktemp --suffix=.yaml)

@@ -160,6 +160,16 @@ std::vector<Cause> causes_of_job(const Look& look, const StatusReport& kept, con
   return causes;
 }
 
+bool test_is_short(const JobGpus& job, const StatusReport& kept) {
+  return !job.unknown && !job.gpus.empty() &&
+         std::ranges::all_of(job.gpus, [&](const LookedGpu* gpu) {
+           return gpu->uuid && !gpu->mig && gpu->usable && gpu->pids.empty() &&
+                  std::ranges::any_of(kept.results, [&](const KeptResult& result) {
+                    return result.standing == Standing::good && is_about(result, *gpu);
+                  });
+         });
+}
+
 std::string reason_of(const std::vector<Cause>& causes) {
   if (causes.empty()) return {};
   Action strongest = Action::none;

@@ -47,6 +47,10 @@ std::optional<std::vector<int>> parse_numbers(std::string_view text);  // "0,2-3
 // Only of these GPUs.
 std::vector<Cause> causes_of_job(const Look& look, const StatusReport& kept, const JobGpus& job);
 
+// Whether a test would take a job little time: its GPUs are idle, and each has passed a test in
+// this boot with this driver, so the kernels are in the driver's cache.
+bool test_is_short(const JobGpus& job, const StatusReport& kept);
+
 // The reason that Slurm shows: "gpuready: GPU 3: ... (reboot)". One line of printable ASCII.
 inline constexpr std::size_t kMostReasonBytes = 180;
 inline constexpr std::string_view kPrefix = "gpuready: ", kRehearsal = "rehearsal: ";

@@ -33,9 +33,8 @@ Sampling::Snapshot Sampling::observed() const {
 
 Sampling::Snapshot Sampling::first() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] {
-    return observed_->answered + observed_->unanswered + observed_->failed > 0;
-  });
+  changed_.wait(
+      lock, [&] { return observed_->answered + observed_->unanswered + observed_->failed > 0; });
   return observed_;
 }
 
@@ -64,8 +63,7 @@ void Sampling::take() {
     note_sample(seen, options_.judge(std::move(*machine)), monotonic_seconds());
   else
     note_failure(seen, machine.error().message, monotonic_seconds());
-  if (seen.silence != before && !stop_)
-    complain(seen.silence.value_or("the driver answers again"));
+  if (seen.silence != before && !stop_) complain(seen.silence.value_or("the driver answers again"));
   publish(std::move(seen));
 }
 

@@ -13,6 +13,7 @@
 #include "cli/run_tests.h"
 #include "host/atomic_file.h"
 #include "host/machine_id.h"
+#include "jobs/helper.h"
 #include "slurm/cli/look_child.h"
 #include "slurm/cli/slurm_commands.h"
 #include "slurm/cli/slurm_node.h"
@@ -28,13 +29,14 @@ using slurm::Act;
 constexpr const char* kFolder = "/var/lib/gpuready";
 constexpr std::uint32_t kMode = 0644;
 constexpr std::chrono::milliseconds kLockPatience{2'000}, kPause{1'000};
+constexpr std::chrono::milliseconds kTestLimit{10'000};
 constexpr int kLooksForLeftovers = 6;
 
 struct HookOptions {
   Globals globals;
   SlurmNodeOptions slurm;
   std::string folder = kFolder;
-  bool dry_run = false, rehearse = false, adopt = false, strict = false;
+  bool dry_run = false, rehearse = false, adopt = false, strict = false, test = false;
 };
 
 // The job as Slurm's variables describe it.
@@ -63,9 +65,11 @@ Seen look_now(const HookOptions& options, bool full) {
   return seen;
 }
 
+std::string results_path(const HookOptions& options) { return options.folder + "/results.json"; }
+
 StatusReport kept_results(Host& host, const HookOptions& options) {
   if (options.globals.replay) return {};  // those of this machine are about other GPUs
-  auto kept = read_status(host, options.folder + "/results.json", kDefaultValidSeconds);
+  auto kept = read_status(host, results_path(options), kDefaultValidSeconds);
   if (kept) return *std::move(kept);
   complain(kept.error());
   return {};
@@ -111,6 +115,21 @@ std::vector<std::uint32_t> left_by(Host& host, const slurm::JobGpus& gpus,
             left.push_back(pid);
     }
   return left;
+}
+
+// `check` on these GPUs, which keeps what it finds. Why it has no result; nothing: it has one.
+std::optional<std::string> test_now(const HookOptions& options, const slurm::JobGpus& gpus) {
+  std::vector<std::string> uuids;
+  for (const slurm::LookedGpu* gpu : gpus.gpus) uuids.push_back(*gpu->uuid);
+  Job job = helper_job(
+      {"check", "--quiet", "--device", join(uuids, ","), "--state", results_path(options)});
+  for (const std::string& name : hiding_variables()) job.env.emplace_back(name, std::nullopt);
+  job.limits.time = kTestLimit;
+  const auto outcome = run_job(job);
+  if (!outcome) return outcome.error().message;
+  const bool decided = outcome->end == JobEnd::exited && outcome->exit_code <= 1;
+  if (decided) return std::nullopt;
+  return fmt::format("the test {}: {}", to_string(outcome->end), trim(outcome->err));
 }
 
 // Asks Slurm, decides, and carries it out.
@@ -233,8 +252,15 @@ Result<int> run_job_hook(const HookOptions& options, const char* hook) {
   report.unknown = seen.unknown ? seen.unknown : gpus.unknown;
   if (seen.no_answer) report.unknown = seen.no_answer->text;  // the health check judges the node
   for (const slurm::LookedGpu* gpu : gpus.gpus) report.gpus.push_back(gpu->index);
-  if (seen.look)
-    report.causes = slurm::causes_of_job(*seen.look, kept_results(*host, options), gpus);
+  if (seen.look) {
+    auto kept = kept_results(*host, options);
+    report.causes = slurm::causes_of_job(*seen.look, kept, gpus);
+    if (options.test && !report.unknown && report.causes.empty() &&
+        slurm::test_is_short(gpus, kept)) {
+      report.unknown = test_now(options, gpus);
+      report.causes = slurm::causes_of_job(*seen.look, kept_results(*host, options), gpus);
+    }
+  }
   for (const std::uint32_t pid : left)
     report.causes.push_back({"leftover",
                              fmt::format("process {} of job {} still uses its GPU", pid,
@@ -295,9 +321,14 @@ void declare_slurm_prolog(CommandSpec& command) {
   add_hook_options(command, *options);
   command.add({{.name = "--fail-unknown",
                 .value = &options->strict,
-                .help = "Fail also if it is not known whether the job's GPUs are fit"}});
+                .help = "Fail also if it is not known whether the job's GPUs are fit"},
+               {.name = "--test",
+                .value = &options->test,
+                .help = "Also run check on the job's GPUs, if they are idle and have passed a test "
+                        "in this boot"}});
   command.footer =
-      "Looks only at the GPUs of SLURM_JOB_GPUS, and runs nothing on them.\nExit codes: 0 the job "
+      "Looks only at the GPUs of SLURM_JOB_GPUS; runs nothing on them without --test.\nExit codes: "
+      "0 the job "
       "may start; 1 one of its GPUs is bad: Slurm drains the node and starts the job elsewhere; 2 "
       "wrong usage.";
 }

@@ -103,6 +103,27 @@ TEST(SlurmCauses, NumbersThatNameNoGpuSayWhy) {
   EXPECT_EQ(parse_numbers("0,2-3"), (std::vector<int>{0, 2, 3}));
 }
 
+TEST(SlurmCauses, ATestIsShortOnIdleGpusThatHavePassedOne) {
+  Look look = eight_gpus();
+  StatusReport status;
+  status.results = {kept("GPU 1", Standing::good), kept("GPU 2", Standing::good),
+                    kept("GPU 3", Standing::expired)};
+  status.results[0].uuid = "GPU-1", status.results[1].uuid = "GPU-2";
+  status.results[2].uuid = "GPU-3";
+  const auto is_short = [&](const char* gpus) {
+    return test_is_short(job_gpus(look, gpus), status);
+  };
+  EXPECT_TRUE(is_short("5,6"));   // the device files of GPU 2 and 1
+  EXPECT_FALSE(is_short("4-6"));  // that of GPU 3 is due
+  EXPECT_FALSE(is_short("6,7"));  // GPU 0 was never tested
+  EXPECT_FALSE(is_short("6,12"));
+  EXPECT_FALSE(is_short(""));
+  look.gpus[1].pids = {9};
+  EXPECT_FALSE(is_short("6"));
+  look.gpus[2].mig = true;
+  EXPECT_FALSE(is_short("5"));
+}
+
 TEST(SlurmReason, IsOneShortLineWithTheStrongestAction) {
   const Cause a{"a", "GPU 3: fell off.", Action::power_cycle}, b{"b", "x", Action::configure};
   EXPECT_EQ(reason_of({a}), "gpuready: GPU 3: fell off (power_cycle)");
