@@ -10,8 +10,8 @@
 
 namespace gpuready {
 
-// Calls work(0) to work(count - 1), each once, in no order, on up to `most_threads` threads, of
-// which the caller's is one. `work` does not throw.
+// Calls work(0) to work(count - 1), each once and in no order, on the caller's thread and up to
+// `most_threads` - 1 others. `work` does not throw.
 template <class Work>
 void in_parallel(std::size_t count, unsigned most_threads, const Work& work) {
   std::atomic<std::size_t> next = 0;

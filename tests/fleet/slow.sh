@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # `gpuready fleet slow --runner mpi` with a real MPI on one host: what mpirun takes for ssh starts the other process here.
-# A program that exchanges messages stands in for all_reduce_perf. Each node sends at a pace of its own, and one of twelve
+# A program that exchanges messages replaces all_reduce_perf. Each node sends at a pace of its own, and one of twelve
 # is slower. Run by hand: tests/fleet/slow.sh GPUREADY
 # Debian's packages openmpi-bin and libopenmpi-dev are needed.
 set -euo pipefail

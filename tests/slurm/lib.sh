@@ -248,7 +248,7 @@ figures() {
     "${rates}$drained_machines machines drained their nodes, each with its cause"
 }
 
-# A script stands in for nccl-tests; NODE is slower by 15%.
+# A script replaces nccl-tests; NODE is slower by 15%.
 slow_node() {
   local code=0
   mkdir "$work/bin"
