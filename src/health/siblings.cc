@@ -43,9 +43,11 @@ constexpr Comparison kComparisons[] = {
     {"bandwidth", "h2d", kHostLink, 0.90, kLinkHint},
     {"bandwidth", "d2h", kHostLink, 0.90, kLinkHint},
     {"bandwidth", "dram", "memory", 0.95, kMemoryHint},
-    {"memory", "", "memory", 0.95, kMemoryHint},
+    // A short copy. Single passes run for 30 ms each, the first of a boot at the idle clock.
+    {"memory", "copy_rate_", "", {}, ""},
+    {"memory", "copy_rate", "memory", kBrokenShare, kMemoryHint},
     {"peers", "", "peer link", 0.95, kPeerHint},
-    {"", "", "clock", 0.95, kClockHint},
+    {"tensor", "", "clock", 0.95, kClockHint},
 };
 
 // The clocks of a GPU at its power limit settle within seconds, and each its own way.
@@ -55,7 +57,7 @@ const Comparison* comparison_of(const Verdict& verdict, const Metric& metric) {
   if (!metric.unit.ends_with("/s") || metric.value <= 0) return nullptr;
   if (verdict.test == "tensor" && verdict.duration_ms < kSettledMs) return nullptr;
   for (const Comparison& row : kComparisons)
-    if ((row.test.empty() || row.test == verdict.test) && contains(metric.name, row.part_of_name))
+    if (row.test == verdict.test && contains(metric.name, row.part_of_name))
       return row.least_of_median ? &row : nullptr;
   return nullptr;
 }
@@ -203,7 +205,7 @@ Finding finding_of(const std::vector<int>& gpus, const std::vector<Slow>& slow) 
 // host, its links to other GPUs), with every metric that shows it. A GPU that is slow in more than
 // one pair is reported once. Compared are rates that no one else had a share in while they were
 // measured:
-//   memory, SMs        below 0.95 of the median of the others
+//   memory, SMs        below 0.95 of the median of the others; 0.75 by the memory test's short copy
 //   links to others    the same; over NVLink, xGMI or one PCIe switch alone, because pairs that
 //                      share a host bridge are measured at the same time
 //   link to the host   below 0.90 one way and 0.80 both ways: the host's memory, which lies nearer
