@@ -295,6 +295,10 @@ void vote(const Machine& machine, std::vector<Verdict>& verdicts, std::vector<Fi
 
 }  // namespace
 
+bool is_comparable(const Verdict& verdict, const Metric& metric) {
+  return comparison_of(verdict, metric) != nullptr;
+}
+
 std::vector<Finding> compare_siblings(const Machine& machine, std::vector<Verdict>& verdicts,
                                       const std::vector<int>& shared) {
   std::vector<Finding> findings;

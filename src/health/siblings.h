@@ -14,6 +14,10 @@ namespace gpuready {
 inline constexpr std::string_view kDiffersFromSiblings = "differs-from-siblings";
 inline constexpr std::string_view kSlowerThanSiblings = "slower-than-siblings";
 
+// Whether a rate is the GPU's own and was measured for long enough to be compared with those of
+// other GPUs of its model.
+bool is_comparable(const Verdict& verdict, const Metric& metric);
+
 // Takes the verdicts of all tests.
 // - Rates: find_slower_siblings() (siblings.cc), without the GPUs of `shared`, by index, which
 //   others used meanwhile.

@@ -9,6 +9,7 @@
 #include "base/nodes/hostlist.h"
 #include "base/text.h"
 #include "fleet/node_facts.h"
+#include "health/siblings.h"
 #include "report/fields.h"
 #include "value/json.h"
 #include "value/read_fields.h"
@@ -81,7 +82,7 @@ Result<void> read_verdicts(const Json& doc, const std::string& name, const Machi
                          : nullptr;
     if (gpu == nullptr) continue;
     for (const Metric& metric : verdict.metrics)
-      if (metric.unit.ends_with("/s"))
+      if (is_comparable(verdict, metric))
         out.rates.push_back(
             {.name = short_text(verdict.test + ": " + metric_title(metric.name), 80),
              .unit = short_text(metric.unit, 16),
