@@ -50,7 +50,7 @@ Result<void> read_causes(const Json& doc, const std::string& name, NodeReport& o
     if (out.causes.size() == kMostCauses) return {};
     const Finding finding = TRY(value_from_json<Finding>(item, name));
     if (finding.severity == Severity::info) continue;
-    out.causes.push_back({.id = short_text(finding.id, 80),
+    out.causes.push_back({.id = short_text(finding.id, 40),
                           .title = short_text(finding.title),
                           .cure = short_text(finding.cure.value_or("")),
                           .severity = finding.severity,
@@ -70,7 +70,7 @@ Result<void> read_verdicts(const Json& doc, const std::string& name, const Machi
         verdict.status == VerdictStatus::passed || verdict.status == VerdictStatus::failed;
     if (verdict.status == VerdictStatus::failed) {
       NodeCause& cause = failed[verdict.test];
-      cause.id = short_text("test-" + verdict.test, 80);
+      cause.id = short_text("test-" + verdict.test, 40);
       if (cause.title.empty())
         cause.title = short_text(
             fmt::format("{} test, {}: {}", verdict.test, verdict.subject, verdict.reason));

@@ -100,7 +100,7 @@ void count_lost_gpus(Fleet& out) {
       node.action = std::max(node.action, Action::power_cycle);
       node.reason =
           fmt::format("It has {} GPUs; {} of its {} siblings have {}.", difference.value,
-                      difference.usual_nodes, difference.compared_nodes, difference.usual);
+                      difference.usual_nodes, difference.compared_nodes - 1, difference.usual);
     }
   }
 }

@@ -83,7 +83,7 @@ list-style:none}.row>summary::-webkit-details-marker{display:none}
 border-width:0 2px 2px 0;transform:rotate(45deg) translateY(-2px)}
 .row[open]>summary::after{transform:rotate(225deg)}
 .grow{flex:1;min-width:0;overflow-wrap:anywhere}.quiet{display:flex;gap:12px;align-items:center}
-.scroll{overflow-x:auto}table{border-collapse:collapse;font-size:13.5px;min-width:100%}
+.scroll{overflow-x:auto}table{border-collapse:collapse;font-size:13.5px;min-width:100%}.scroll td{max-width:32rem;overflow-wrap:break-word}
 th,td{text-align:left;padding:6px 12px 6px 0;border-bottom:1px solid var(--line);vertical-align:top;
 font-variant-numeric:tabular-nums}thead th{color:var(--soft);font-weight:600;font-size:12.5px}
 tbody tr:last-child>*{border-bottom:0}
