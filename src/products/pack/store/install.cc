@@ -208,7 +208,7 @@ class Installer {
     const auto now = store_.installed(*previous_);
     if (!now || now->variant != variant_->name) return false;
     if (store_.manifest_of(*previous_).value_or("") != release_.text) return false;
-    if (!store_.looks_whole(*previous_, *variant_)) return false;
+    if (!store_.is_whole(*previous_, *variant_, options_.verify)) return false;
     if (const auto added = store_.added(*previous_, *variant_); !added || !added->empty())
       return false;
     // One that `verify` has found damaged is gone from the objects.
@@ -520,7 +520,7 @@ Result<Installed> roll_back(Host& host, Storage& storage, const Places& places,
   const auto installed = TRY(store.installed(*number));
   const auto manifest = TRY(store.parsed_manifest(*number));
   const auto variant = manifest.find(installed.variant);
-  if (!variant || !store.looks_whole(*number, *variant))
+  if (!variant || !store.is_whole(*number, *variant))
     return as_damage(
         {ErrorKind::bad_input, fmt::format("{}: number {} is not whole any more: install it again",
                                            places.store, *number)});

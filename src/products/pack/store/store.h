@@ -1,6 +1,8 @@
 // What is installed of one package, in one folder:
 //
-//   objects/<sha256>[x]          each file once, by its content; x: executable
+//   objects/<sha256>[x]          each file once, by its content; x: executable. Its time of
+//                                modification follows from its content: whoever writes to it
+//                                changes that
 //   partial/<sha256>-<number>    pieces of large files that are not fetched yet
 //   generations/<number>/...     one installed version: hard links to objects, symbolic links
 //   generations/<number>/.gpuready/{manifest.json,manifest.json.minisig,installed.json,
@@ -138,8 +140,9 @@ class Store {
   Result<void> remove_versions();  // all; state.json stays
   Result<void> remove_all();       // what it remembers, too
 
-  // Whether each file and link of a generation is there, of the right size.
-  bool looks_whole(std::uint64_t number, const Variant& variant) const;
+  // Whether each file and link of a generation is there and unchanged. A file that still has the
+  // size and the time that it was installed with is not hashed, unless `hash_all`.
+  bool is_whole(std::uint64_t number, const Variant& variant, bool hash_all = false) const;
   struct Damage {
     const PackedFile* file;
     std::string problem;  // its path, and what is wrong with it
