@@ -240,15 +240,15 @@ Result<AtomicFile> Store::new_object(const PackedFile& file) {
   return AtomicFile::create(object_path(file), object_options(file), storage_);
 }
 
-std::string Store::piece_path(const PackedFile& file, std::size_t piece) const {
+std::string Store::piece_path(const PackedFile& file, const std::string& piece) const {
   return fmt::format("{}/partial/{}-{}", root_, file.sha256.value_or(""), piece);
 }
 
-Result<Store::Piece> Store::continue_piece(const PackedFile& file, std::size_t piece,
+Result<Store::Piece> Store::continue_piece(const PackedFile& file, const std::string& piece,
                                            std::uint64_t bytes) {
   const auto path = piece_path(file, piece);
   const auto kept = host_.read_own_file(path, bytes).value_or("");
-  if (kept.size() == bytes) return Piece{nullptr, bytes};
+  if (kept.size() == bytes && bytes > 0) return Piece{nullptr, bytes};
   TRY(make_folders(root_ + "/partial", storage_, 0700));
   TRY(unless_code(storage_.unlink(path), ENOENT));
   auto rest = TRY(storage_.create(path, 0600));
@@ -256,10 +256,8 @@ Result<Store::Piece> Store::continue_piece(const PackedFile& file, std::size_t p
   return Piece{std::move(rest), kept.size()};
 }
 
-Result<void> Store::remove_pieces(const PackedFile& file, std::size_t count) {
-  for (std::size_t piece = 0; piece < count; ++piece)
-    TRY(unless_code(storage_.unlink(piece_path(file, piece)), ENOENT));
-  return {};
+Result<void> Store::remove_piece(const PackedFile& file, const std::string& piece) {
+  return unless_code(storage_.unlink(piece_path(file, piece)), ENOENT);
 }
 
 Result<void> Store::place(const PackedFile& file, const std::string& folder) {
