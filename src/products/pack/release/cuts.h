@@ -52,7 +52,7 @@ using CutIndex = std::map<std::string, std::vector<CutRun>>;
 std::string cut_index_text(const CutIndex& index);
 Result<CutIndex> parse_cut_index(std::string_view text, std::uint64_t frames_bytes,
                                  const std::string& name);
-// Of a whole file of pieces: how many of its last bytes are the index; 0: it is none.
+// Of a whole file of pieces: how many of its last bytes are the index; 0: it has no index.
 std::uint64_t cut_index_bytes(std::string_view file);
 
 }  // namespace gpuready::pack

@@ -191,7 +191,7 @@ class Fetcher {
   }
 
   // How files are made of pieces, by their SHA-256. A file of pieces that cannot be read, or is not
-  // the one that was signed, keeps no one from installing.
+  // the one that was signed, does not fail an installation.
   Updates plan_updates(const Run& missing) {
     Updates updates;
     std::shared_ptr<const LocalPieces> local;
