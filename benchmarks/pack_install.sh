@@ -37,11 +37,11 @@ targets = None
 for name in ("one", "two"):
     code = json.load(open(f"built/{name}.variant.json"))["variant"].get("code", [])
     for file in code:
-        found = {t for t in file["targets"] if t.startswith("sm_")}
+        found = {t for m in file["modules"] for t in m["targets"] if t.startswith("sm_")}
         targets = found if targets is None else targets & found
 text = open("pack.toml").read()
 if targets:
-    line = "architectures = [" + ", ".join(f'"{t[3:]}"' for t in sorted(targets)) + "]\n"
+    line = "architectures = [" + ", ".join(f'"{t[3:].split()[0]}"' for t in sorted(targets)) + "]\n"
     text = re.sub(r"(\[variants\.\w+\]\n)", r"\1" + line, text)
     open("pack.toml", "w").write(text)
 P

@@ -92,6 +92,7 @@ Result<void> AtomicFile::State::commit() {
     done = file->set_mode(*options.mode);
   else if (target.old && !options.private_to_user)
     done = file->set_mode(target.old->mode & kPermissions);
+  if (done && options.modified) done = file->set_modified(*options.modified);
   if (done) done = file->sync();
   if (done) done = temporary.empty() ? publish_unnamed() : publish_named();
   if (!done) return cannot_write(done.error());

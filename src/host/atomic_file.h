@@ -1,6 +1,7 @@
 // Writing a file so that it is whole or untouched, whatever fails and whenever the writer dies.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -22,6 +23,7 @@ struct WriteOptions {
   bool private_to_user = false;
   // This mode, whatever the umask and an old file say.
   std::optional<std::uint32_t> mode = {};
+  std::optional<std::chrono::sys_seconds> modified = {};  // else when it was written
   // Else a symbolic link at the end of the path is replaced.
   bool follow_link = true;
 };

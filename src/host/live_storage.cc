@@ -60,6 +60,10 @@ class LiveFile final : public Storage::File {
   Result<void> set_mode(std::uint32_t mode) override {
     return outcome(fchmod(fd_.get(), mode), path_);
   }
+  Result<void> set_modified(std::chrono::sys_seconds time) override {
+    const timespec times[] = {{0, UTIME_OMIT}, {time.time_since_epoch().count(), 0}};
+    return outcome(futimens(fd_.get(), times), path_);
+  }
   Result<void> sync() override { return outcome(fsync(fd_.get()), path_); }
   Result<void> link(const std::string& name) override {
     return outcome(linkat(AT_FDCWD, path_of(fd_.get()).c_str(), folder_->get(), name.c_str(),

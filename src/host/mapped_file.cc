@@ -26,15 +26,19 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
   ::close(fd);
   if (failed != 0) return fail_errno(path, failed);
   if (!regular) return fail(ErrorKind::bad_input, path + ": not a regular file");
-  return MappedFile(static_cast<const std::uint8_t*>(data), size);
+  return MappedFile(static_cast<const std::uint8_t*>(data), size,
+                    std::chrono::sys_seconds(std::chrono::seconds(facts.st_mtim.tv_sec)));
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+    : data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)),
+      modified_(other.modified_) {}
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
+  std::swap(modified_, other.modified_);
   return *this;
 }
 

@@ -1,6 +1,7 @@
 // A file's bytes without reading them all into memory.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -19,11 +20,14 @@ class MappedFile {
   ~MappedFile();
 
   std::span<const std::uint8_t> bytes() const { return {data_, size_}; }
+  std::chrono::sys_seconds modified() const { return modified_; }  // when it was opened
 
  private:
-  MappedFile(const std::uint8_t* data, std::size_t size) : data_(data), size_(size) {}
+  MappedFile(const std::uint8_t* data, std::size_t size, std::chrono::sys_seconds modified)
+      : data_(data), size_(size), modified_(modified) {}
   const std::uint8_t* data_ = nullptr;
   std::size_t size_ = 0;
+  std::chrono::sys_seconds modified_;
 };
 
 }  // namespace gpuready

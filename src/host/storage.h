@@ -32,7 +32,8 @@ class Storage {
     virtual ~File() = default;
     virtual Result<void> write(std::string_view bytes) = 0;  // all of them, after what was written
     virtual Result<void> set_mode(std::uint32_t mode) = 0;   // 07777; the umask does not count
-    virtual Result<void> sync() = 0;                         // fsync(2)
+    virtual Result<void> set_modified(std::chrono::sys_seconds time) = 0;
+    virtual Result<void> sync() = 0;  // fsync(2)
     // Gives a file without a name its name, in the folder where it was made. EEXIST when that is
     // taken.
     virtual Result<void> link(const std::string& name) = 0;

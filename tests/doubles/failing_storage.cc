@@ -31,6 +31,10 @@ class FailingStorage::FailingFile final : public Storage::File {
     TRY(storage_.enter(StorageCall::set_mode, path_));
     return file_->set_mode(mode);
   }
+  Result<void> set_modified(std::chrono::sys_seconds time) override {
+    TRY(storage_.enter(StorageCall::set_mode, path_));
+    return file_->set_modified(time);
+  }
   Result<void> sync() override {
     TRY(storage_.enter(StorageCall::sync, path_));
     return file_->sync();

@@ -21,6 +21,7 @@ class MemoryStorage::MemoryFile final : public Storage::File {
     node_->mode = mode;
     return {};
   }
+  Result<void> set_modified(std::chrono::sys_seconds) override { return {}; }
   Result<void> sync() override {
     node_->synced = node_->content;
     return {};

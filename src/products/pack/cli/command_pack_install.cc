@@ -27,7 +27,7 @@ struct PackInstallOptions {
   MachineOptions machine;
   std::string from;
   std::optional<std::string> key, to, variant, report, report_key, password_file;
-  bool dry_run = false, no_load_test = false;
+  bool dry_run = false, no_load_test = false, verify = false;
   double wait = kUsualWaitSeconds;
   double fetch_time = std::chrono::duration<double>(pack::kUsualFetchLimit).count();
 };
@@ -73,6 +73,7 @@ InstallReport install(const PackInstallOptions& options) {
   best.load_test = !options.no_load_test && options.machine.gpus.empty() && !options.machine.replay;
   best.how.dry_run = options.dry_run;
   best.how.always_test = options.report.has_value();
+  best.how.verify = options.verify;
   best.how.cancel = &interrupted();
   best.how.fetch_limit = std::chrono::seconds(static_cast<std::int64_t>(options.fetch_time));
   best.how.wait = lock_wait(options.wait, options.globals.quiet);
@@ -161,6 +162,9 @@ void declare_pack_install(CommandSpec& command) {
       {.name = "--no-load-test",
        .value = &options->no_load_test,
        .help = "Skip the test that loads the libraries"},
+      {.name = "--verify",
+       .value = &options->verify,
+       .help = "Hash every installed file, also those whose size and time are unchanged"},
       {.name = "--report",
        .value = &options->report,
        .help = "Write to FILE what was loaded, and how: a proof for pack publish",

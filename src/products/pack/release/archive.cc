@@ -170,8 +170,6 @@ FrameReader::FrameReader(const PackedFile& file, Sink sink)
     : file_(&file), sink_(std::move(sink)), decoder_(ZSTD_createDCtx(), ZSTD_freeDCtx) {
   buffer_.resize(ZSTD_DStreamOutSize());
 }
-FrameReader::FrameReader(FrameReader&&) noexcept = default;
-FrameReader::~FrameReader() = default;
 
 Result<void> FrameReader::take(std::string_view decoded) {
   const std::uint64_t begin = kTarBlock, end = begin + file_->size_bytes;

@@ -42,17 +42,23 @@ Result<WrittenArchive> write_archive(std::vector<ArchiveEntry> entries, const st
                                      const std::string& name, const ArchiveOptions& options = {},
                                      Storage& storage = live_storage());
 
-// Takes the bytes of one frame as they come and gives those of the file; checks size and hash, and
-// never gives more than the manifest says. Only the manifest counts: the tar header is passed over.
-class FrameReader {
+// Takes what comes of a file and gives the file's bytes.
+class ContentReader {
  public:
   using Sink = std::function<Result<void>(std::string_view bytes)>;
-  FrameReader(const PackedFile& file, Sink sink);
-  FrameReader(FrameReader&&) noexcept;
-  ~FrameReader();
+  virtual ~ContentReader() = default;
+  virtual Result<void> add(std::string_view bytes) = 0;
+  virtual Result<void> finish() = 0;  // all has come: whole, and the right one
+};
 
-  Result<void> add(std::string_view compressed);
-  Result<void> finish();  // all has come: whole, and the right one
+// Takes the bytes of one frame as they come and gives those of the file; checks size and hash, and
+// never gives more than the manifest says. Only the manifest counts: the tar header is passed over.
+class FrameReader final : public ContentReader {
+ public:
+  FrameReader(const PackedFile& file, Sink sink);
+
+  Result<void> add(std::string_view compressed) override;
+  Result<void> finish() override;
 
  private:
   Result<void> take(std::string_view decoded);

@@ -16,6 +16,7 @@ namespace {
 constexpr std::string_view kMembersFolder = "variants";
 
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50;  // of one size: no sum overflows
+constexpr std::uint64_t kMostIndexBytes = 64u << 20;          // of 100 GB of content
 constexpr std::size_t kMostFiles = 200'000;
 
 // The path of a link's target within the package, or nothing when it leaves it.
@@ -74,6 +75,14 @@ std::optional<std::string> wrong_with_variant(const Variant& variant) {
       return fmt::format("archive {}: its size or SHA-256 is out of range", part.name);
   }
   if (variant.archive.size() > 1000) return "its archive has more than 1000 parts";
+  for (const auto& pieces : variant.pieces) {
+    if (auto wrong = wrong_with_name(pieces.name))
+      return fmt::format("pieces {}: {}", pieces.name, *wrong);
+    if (pieces.size_bytes > kMostBytes || pieces.index_bytes > pieces.size_bytes ||
+        pieces.index_bytes > kMostIndexBytes || !is_sha256(pieces.index_sha256))
+      return fmt::format("pieces {}: a size or the SHA-256 is out of range", pieces.name);
+  }
+  if (variant.pieces.size() > 1) return "it has more than one file of pieces";
   std::set<std::string_view> paths, links;
   for (const auto& file : variant.files) {
     if (auto wrong = wrong_with_file(file, variant.archive_bytes()))
@@ -224,6 +233,7 @@ void add_member(Variant& set, const Variant& member) {
     if (std::ranges::find(set.architectures, architecture) == set.architectures.end())
       set.architectures.push_back(architecture);
   set.archive.insert(set.archive.end(), member.archive.begin(), member.archive.end());
+  set.pieces.insert(set.pieces.end(), member.pieces.begin(), member.pieces.end());
   set.name += kSetSeparator + member.name;
 }
 

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "base/text.h"
+#include "pack/release/cuts.h"
 #include "pack/release/probe.h"
 
 namespace gpuready::pack {
@@ -34,6 +35,8 @@ struct PackedFile {
   // The zstd frame in the archive that holds the file: its tar header, then the file, then zeros.
   std::uint64_t offset_bytes = 0, frame_bytes = 0;
   bool operator==(const PackedFile&) const = default;
+
+  bool is_cut() const { return !link && size_bytes >= kLeastCutFile; }
 };
 
 // One file of a published archive: all of it, or a piece, for hosts with a limit of size.
@@ -42,6 +45,14 @@ struct ArchivePart {
   std::uint64_t size_bytes = 0;
   std::string sha256;
   bool operator==(const ArchivePart&) const = default;
+};
+
+// Pieces for updates, and their index at its end (cuts.h).
+struct PieceFile {
+  std::string name;
+  std::uint64_t size_bytes = 0, index_bytes = 0;
+  std::string index_sha256;
+  bool operator==(const PieceFile&) const = default;
 };
 
 // Modules with the same builds: for a GPU, one of the targets has to load.
@@ -66,9 +77,10 @@ struct Variant {
   std::vector<std::string> architectures;
   std::vector<CodeOfFile> code;  // what the scanner found
   Floors floors;
-  std::vector<PackedFile> files;     // by path
-  std::vector<ArchivePart> archive;  // in order
-  std::vector<Probe> probes = {};    // kernels that the load test launches
+  std::vector<PackedFile> files;       // by path
+  std::vector<ArchivePart> archive;    // in order
+  std::vector<PieceFile> pieces = {};  // none or one; of a set, one for each member
+  std::vector<Probe> probes = {};      // kernels that the load test launches
   bool operator==(const Variant&) const = default;
 
   bool for_cpu() const { return architectures.empty(); }

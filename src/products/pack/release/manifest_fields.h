@@ -35,6 +35,17 @@ FIELDS_OF(pack::ArchivePart) {
   FIELD(sha256, "SHA-256, in hexadecimal.", {.always = true, .pattern = kSha256Pattern});
 }
 
+FIELDS_OF(pack::PieceFile) {
+  visit.about(
+      "piece_file",
+      "Pieces of the large files that earlier releases lack, in zstd frames, and an index.");
+  FIELD(name, "Name beside the manifest.", kAlways);
+  FIELD(size_bytes, "Size.");
+  FIELD(index_bytes, "Size of the index, which is its end.");
+  FIELD(index_sha256, "SHA-256 of the index, in hexadecimal.",
+        {.always = true, .pattern = kSha256Pattern});
+}
+
 FIELDS_OF(pack::CodeOfModules) {
   visit.about("code_modules", "Modules that exist in the same builds.");
   FIELD(targets,
@@ -83,6 +94,7 @@ FIELDS_OF(pack::Variant) {
   FIELD(floors, "The least of each that it runs with; absent: any.");
   FIELD(files, "All files and links, by path.", kAlways);
   FIELD(archive, "The published files that together are the archive, in order.", kAlways);
+  FIELD(pieces, "The file from which an update fetches only what changed.");
   FIELD(probes, "Kernels that the load test launches once on each GPU.");
 }
 

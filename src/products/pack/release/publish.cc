@@ -12,6 +12,7 @@
 #include "host/mapped_file.h"
 #include "pack/release/bill.h"
 #include "pack/release/build.h"
+#include "pack/release/pieces_file.h"
 
 namespace gpuready::pack {
 namespace {
@@ -206,12 +207,19 @@ Result<Published> publish(Host& host, const Recipe& recipe, const SecretKey& key
     return fail(ErrorKind::bad_input, "nothing was published:\n  " + join(wrong, "\n  "));
   // No one could install what we refuse to read, so that it is refused before anything is copied.
   TRY(parse_manifest(manifest_text(manifest), "the new manifest"));
-  for (auto& variant : manifest.variants) variant.archive = TRY(copy_parts(variant, options));
+  for (auto& variant : manifest.variants) {
+    variant.pieces = TRY(write_pieces(host, manifest, variant,
+                                      options.built_folder + "/" + variant.archive.front().name,
+                                      options.out_folder, *options.storage));
+    variant.archive = TRY(copy_parts(variant, options));
+  }
   const auto text = manifest_text(manifest);
   TRY(parse_manifest(text, "the new manifest"));
   published.notes_name = fmt::format("{}-{}.md", manifest.name, manifest.version);
-  for (const auto& variant : manifest.variants)
+  for (const auto& variant : manifest.variants) {
     for (const auto& part : variant.archive) published.files.push_back(part.name);
+    for (const auto& pieces : variant.pieces) published.files.push_back(pieces.name);
+  }
   const auto write = [&](std::string_view name, std::string_view content) {
     published.files.emplace_back(name);
     return write_file_atomically(fmt::format("{}/{}", options.out_folder, name), content, {},

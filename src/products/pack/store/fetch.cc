@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <set>
 #include <thread>
 
 #include "base/clock.h"
+#include "base/sha256.h"
 #include "pack/store/pieces.h"
 
 namespace gpuready::pack {
@@ -25,6 +27,7 @@ constexpr std::uint64_t kLargeBytes = 16u << 20;
 constexpr unsigned kAttempts = 3;
 
 using Run = std::vector<const PackedFile*>;
+using Updates = std::map<std::string, UpdatePlan>;
 
 std::uint64_t end_of(const PackedFile& file) { return file.offset_bytes + file.frame_bytes; }
 ByteRange range_of(const Run& run) {
@@ -181,8 +184,64 @@ class Fetcher {
   }
 
   Result<void> fetch(PiecedFile& file, std::size_t piece) {
-    TRY(file.take(piece, [&](ByteRange range, const ByteSink& sink) { return read(range, sink); }));
+    TRY(file.take(piece, [&](ByteRange range, const ByteSink& sink) {
+      return file.update() ? read(file.update()->from, range, sink) : read(range, sink);
+    }));
     return file.unpack();
+  }
+
+  // How files are made of pieces, by their SHA-256. A file of pieces that cannot be read, or is not
+  // the one that was signed, does not fail an installation.
+  Updates plan_updates(const Run& missing) {
+    Updates updates;
+    std::shared_ptr<const LocalPieces> local;
+    if (origin_.is_local() || options_.old_files.empty() ||
+        std::ranges::none_of(missing, &PackedFile::is_cut))
+      return updates;
+    for (const PieceFile& from : variant_.pieces) {
+      std::string text;
+      const auto frames_bytes = from.size_bytes - from.index_bytes;
+      const auto got = read(from, {frames_bytes, from.index_bytes}, [&](std::string_view bytes) {
+        text += bytes;
+        return Result<void>();
+      });
+      if (!got || to_hex(sha256(text)) != from.index_sha256) continue;
+      const auto index = parse_cut_index(text, frames_bytes, from.name);
+      if (!index) continue;
+      if (!local) local = std::make_shared<LocalPieces>(options_.old_files);
+      for (const PackedFile* file : missing)
+        if (const auto runs = index->find(*file->sha256); runs != index->end())
+          if (auto plan = plan_update(*file, runs->second, from, local))
+            updates.emplace(*file->sha256, std::move(*plan));
+    }
+    return updates;
+  }
+
+  // Each file by its pieces, by ranges of its frame, or with those beside it.
+  Result<void> fetch_missing(const Run& missing, const Updates& updates) {
+    Run small, large;
+    for (const PackedFile* file : missing) {
+      const bool in_pieces = !origin_.is_local() &&
+                             (file->frame_bytes > kPiecedBytes || updates.contains(*file->sha256));
+      (in_pieces ? large : small).push_back(file);
+    }
+    std::ranges::stable_sort(large, std::greater(), &PackedFile::frame_bytes);
+    std::deque<PiecedFile> pieced;
+    std::vector<FetchJob> jobs;
+    for (const auto* file : large) {
+      const auto update = updates.find(*file->sha256);
+      pieced.emplace_back(*file, store_,
+                          update == updates.end() ? std::nullopt : std::optional(update->second));
+      for (std::size_t piece = 0; piece < pieced.back().count(); ++piece)
+        jobs.push_back({{}, &pieced.back(), piece});
+    }
+    for (auto& run : runs_of(small)) jobs.push_back({std::move(run)});
+    auto fetched = fetch_all(jobs);
+    for (PiecedFile& file : pieced) {
+      if (file.is_done() && !file.damage()) outcome.written_bytes += file.file().size_bytes;
+      if (fetched && file.damage()) fetched = fetch({&file.file()}, false, 2);
+    }
+    return fetched;
   }
 
   // All jobs, several at once. The first error that is not our own cancelling.
@@ -213,23 +272,29 @@ class Fetcher {
 
  private:
   Result<void> read(ByteRange range, const ByteSink& sink) {
-    return read_archive(origin_, variant_.archive, range,
-                        [&](std::string_view bytes) -> Result<void> {
-                          if (stop_ || (options_.cancel != nullptr && *options_.cancel))
-                            return fail(ErrorKind::cancelled, "interrupted");
-                          if (Clock::now() >= until_)
-                            return fail(ErrorKind::timed_out,
-                                        fmt::format("the download did not end in {} s; what came "
-                                                    "is kept for the next installation",
-                                                    options_.limit.count()));
-                          count(bytes.size());
-                          return sink(bytes);
-                        });
+    return read_archive(origin_, variant_.archive, range, counted(sink));
+  }
+  Result<void> read(const PieceFile& from, ByteRange range, const ByteSink& sink) {
+    if (range.length == 0) return {};
+    return origin_.range(from.name, from.size_bytes, range, counted(sink));
+  }
+  ByteSink counted(const ByteSink& sink) {
+    return [this, &sink](std::string_view bytes) -> Result<void> {
+      if (stop_ || (options_.cancel != nullptr && *options_.cancel))
+        return fail(ErrorKind::cancelled, "interrupted");
+      if (Clock::now() >= until_)
+        return fail(ErrorKind::timed_out,
+                    fmt::format("the download did not end in {} s; what came is kept for the next "
+                                "installation",
+                                options_.limit.count()));
+      count(bytes.size());
+      return sink(bytes);
+    };
   }
   void count(std::uint64_t bytes) {
     const std::lock_guard lock(mutex_);
     outcome.fetched_bytes += bytes;
-    if (options_.progress) options_.progress(outcome.fetched_bytes);
+    if (options_.progress) options_.progress(outcome.fetched_bytes, outcome.to_fetch_bytes);
   }
 
   Origin& origin_;
@@ -253,27 +318,12 @@ Result<FetchOutcome> fetch_files(Origin& origin, const Variant& variant,
   Fetcher fetcher(origin, variant, store, options);
   fetcher.outcome.files = missing.size();
   if (missing.empty()) return fetcher.outcome;
-  Run small = missing, large;
-  if (!origin.is_local()) {
-    const auto [first, last] = std::ranges::stable_partition(
-        small, [](const auto* file) { return file->frame_bytes <= kPiecedBytes; });
-    large.assign(first, last);
-    small.erase(first, last);
-  }
-  std::ranges::stable_sort(large, std::greater(), &PackedFile::frame_bytes);
-  std::deque<PiecedFile> pieced;
-  std::vector<FetchJob> jobs;
-  for (const auto* file : large) {
-    pieced.emplace_back(*file, store);
-    for (std::size_t piece = 0; piece < pieced.back().count(); ++piece)
-      jobs.push_back({{}, &pieced.back(), piece});
-  }
-  for (auto& run : runs_of(small)) jobs.push_back({std::move(run)});
-  auto fetched = fetcher.fetch_all(jobs);
-  for (PiecedFile& file : pieced) {
-    if (file.is_done() && !file.damage()) fetcher.outcome.written_bytes += file.file().size_bytes;
-    if (fetched && file.damage()) fetched = fetcher.fetch({&file.file()}, false, 2);
-  }
+  const auto updates = fetcher.plan_updates(missing);
+  for (const auto* file : missing)
+    fetcher.outcome.to_fetch_bytes +=
+        updates.contains(*file->sha256) ? updates.at(*file->sha256).bytes() : file->frame_bytes;
+  if (options.only_plan) return fetcher.outcome;
+  auto fetched = fetcher.fetch_missing(missing, updates);
   if (!fetched && !origin.has_ranges()) {
     // The server knows no ranges: all from the beginning to the last file that is missing, once.
     std::erase_if(missing, [&](const auto* file) { return store.has(*file); });

@@ -160,6 +160,7 @@ class Installer {
     }
     TRY(check_space());
     if (options_.dry_run) {
+      TRY(fetch(missing));
       outcome_.end = InstallEnd::planned;
       return {};
     }
@@ -195,7 +196,6 @@ class Installer {
       }
       missing.push_back(&file);
       if (!counted.insert(store_.object_path(file)).second) continue;
-      outcome_.to_fetch_bytes += file.frame_bytes;
       largest_frame_bytes_ = std::max(largest_frame_bytes_, file.frame_bytes);
       to_write_bytes_ += file.size_bytes;
     }
@@ -208,7 +208,7 @@ class Installer {
     const auto now = store_.installed(*previous_);
     if (!now || now->variant != variant_->name) return false;
     if (store_.manifest_of(*previous_).value_or("") != release_.text) return false;
-    if (!store_.looks_whole(*previous_, *variant_)) return false;
+    if (!store_.is_whole(*previous_, *variant_, options_.verify)) return false;
     if (const auto added = store_.added(*previous_, *variant_); !added || !added->empty())
       return false;
     // One that `verify` has found damaged is gone from the objects.
@@ -237,18 +237,35 @@ class Installer {
         ENOSPC);
   }
 
+  // Large files of the current version that the new one lacks: their pieces may be in its files.
+  std::vector<std::string> old_files() const {
+    std::vector<std::string> paths;
+    if (!previous_) return paths;
+    const auto now = read_current(store_);
+    if (!now) return paths;
+    const auto old = now->variant();
+    std::set<std::string> kept;
+    for (const auto& file : variant_->files) kept.insert(file.sha256.value_or(""));
+    for (const auto& file : old.files)
+      if (file.is_cut() && !kept.contains(*file.sha256)) paths.push_back(store_.object_path(file));
+    return paths;
+  }
+
   Result<void> fetch(const std::vector<const PackedFile*>& missing) {
-    FetchOptions options{
-        .at_once = options_.at_once, .cancel = options_.cancel, .limit = options_.fetch_limit};
+    FetchOptions options{.at_once = options_.at_once,
+                         .cancel = options_.cancel,
+                         .limit = options_.fetch_limit,
+                         .old_files = old_files(),
+                         .only_plan = options_.dry_run};
     if (options_.progress)
-      options.progress = [this](std::uint64_t bytes) {
-        options_.progress("fetching", std::min(bytes, outcome_.to_fetch_bytes),
-                          outcome_.to_fetch_bytes);
+      options.progress = [this](std::uint64_t bytes, std::uint64_t of_all) {
+        options_.progress("fetching", std::min(bytes, of_all), of_all);
       };
     const auto fetched = fetch_files(origin_, *variant_, missing, store_, options);
     if (!fetched && fetched.error().kind == ErrorKind::bad_input)
       outcome_.end = InstallEnd::refused;
     const auto done = TRY(fetched);
+    outcome_.to_fetch_bytes = done.to_fetch_bytes;
     outcome_.fetched_bytes = done.fetched_bytes;
     outcome_.written_bytes = done.written_bytes;
     outcome_.without_ranges = done.without_ranges;
@@ -520,7 +537,7 @@ Result<Installed> roll_back(Host& host, Storage& storage, const Places& places,
   const auto installed = TRY(store.installed(*number));
   const auto manifest = TRY(store.parsed_manifest(*number));
   const auto variant = manifest.find(installed.variant);
-  if (!variant || !store.looks_whole(*number, *variant))
+  if (!variant || !store.is_whole(*number, *variant))
     return as_damage(
         {ErrorKind::bad_input, fmt::format("{}: number {} is not whole any more: install it again",
                                            places.store, *number)});

@@ -72,6 +72,7 @@ struct InstallOptions {
   Places places;
   bool dry_run = false;
   bool always_test = false;  // also what is installed already
+  bool verify = false;       // hash every installed file, also those that look unchanged
   unsigned at_once = 0;
   std::chrono::seconds fetch_limit = kUsualFetchLimit;
   std::function<void(std::string_view step, std::uint64_t done, std::uint64_t total)> progress = {};

@@ -181,7 +181,7 @@ class Best {
     const auto& error = report_.outcome.error;
     if (!current || !error) return false;
     const auto variant = current->variant();
-    if (variant.for_cpu() || !store.looks_whole(current->installed.number, variant)) return false;
+    if (variant.for_cpu() || !store.is_whole(current->installed.number, variant)) return false;
     report_.notes.push_back(
         fmt::format("{} of {}: {}", chosen, release_.manifest.version, printable(error->message)));
     report_.notes.emplace_back("So the version that was installed before stays.");

@@ -1,5 +1,7 @@
 #include "pack/store/pieces.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/bytes.h"
@@ -7,17 +9,25 @@
 
 namespace gpuready::pack {
 
-PiecedFile::PiecedFile(const PackedFile& file, Store& store)
-    : file_(file), store_(store), whole_((file.frame_bytes + kPieceBytes - 1) / kPieceBytes) {}
+PiecedFile::PiecedFile(const PackedFile& file, Store& store, std::optional<UpdatePlan> update)
+    : file_(file), store_(store), update_(std::move(update)) {
+  if (update_)
+    ranges_ = update_->ranges;
+  else
+    for (std::uint64_t at = 0; at < file.frame_bytes; at += kPieceBytes)
+      ranges_.push_back({file.offset_bytes + at, std::min(kPieceBytes, file.frame_bytes - at)});
+  whole_.resize(ranges_.size());
+}
 
-ByteRange PiecedFile::range(std::size_t piece) const {
-  const auto begin = piece * kPieceBytes;
-  return {file_.offset_bytes + begin, std::min(kPieceBytes, file_.frame_bytes - begin)};
+// By where it begins, so that what an earlier process kept is the beginning of the same bytes.
+std::string PiecedFile::name(std::size_t piece) const {
+  return fmt::format("{}{}", update_ ? "update-" : "",
+                     ranges_[piece].offset - (update_ ? 0 : file_.offset_bytes));
 }
 
 Result<void> PiecedFile::take(std::size_t piece, const Fetch& fetch) {
-  auto wanted = range(piece);
-  auto [begun, kept_bytes] = TRY(store_.continue_piece(file_, piece, wanted.length));
+  auto wanted = ranges_[piece];
+  auto [begun, kept_bytes] = TRY(store_.continue_piece(file_, name(piece), wanted.length));
   wanted.offset += kept_bytes, wanted.length -= kept_bytes;
   if (wanted.length > 0)
     TRY(fetch(wanted, [&](std::string_view bytes) { return begun->write(bytes); }));
@@ -46,13 +56,17 @@ Result<void> PiecedFile::unpack_piece(std::size_t piece) {
   if (damage_) return {};
   if (!reader_) {
     object_.emplace(TRY(store_.new_object(file_)));
-    reader_.emplace(file_, [this](std::string_view content) {
+    const auto write = [this](std::string_view content) {
       auto written = object_->write(content);
       cannot_write_ = !written;
       return written;
-    });
+    };
+    if (update_)
+      reader_ = std::make_unique<UpdateReader>(file_, *update_, write);
+    else
+      reader_ = std::make_unique<FrameReader>(file_, write);
   }
-  const auto bytes = TRY(MappedFile::open(store_.piece_path(file_, piece)));
+  const auto bytes = TRY(MappedFile::open(store_.piece_path(file_, name(piece))));
   return unless_damaged(reader_->add(text_of(bytes.bytes())));
 }
 
@@ -61,7 +75,9 @@ Result<void> PiecedFile::finish() {
   if (!damage_) TRY(object_->commit());
   reader_.reset();
   object_.reset();
-  return store_.remove_pieces(file_, count());
+  for (std::size_t piece = 0; piece < count(); ++piece)
+    TRY(store_.remove_piece(file_, name(piece)));
+  return {};
 }
 
 // The errors of a reader are damage, but for those of the disk.

@@ -14,6 +14,10 @@ struct PipBuild {
 // "CUDA/CUDNN Upgrade Runbook") and the build script of its ROCm wheels; JAX, "Installation": XLA
 // compiles for the GPU that it finds, and the newest cuDNN 9 sets the least one; ONNX Runtime: what
 // `pack inspect` finds in 1.31.1 (libraries of CUDA 13, from 7.5 on) and 1.26.0.
+// cu128: the wheel of 2.10.0 on PyPI holds sm_70 75 80 86 90 100 120, no PTX, and requires cuDNN
+// 9.10.2; only what cu126 lacks is listed, so that GPUs of both get the newer release.
+// cu130: 2.14.0 requires cuDNN 9.24. JAX's plugins 0.10.2 accept cuDNN from 9.8 (CUDA 12) and 9.12
+// (13) on, and pip takes the newest.
 constexpr std::string_view kTorch = "torch --index-url https://download.pytorch.org/whl/";
 constexpr std::string_view kTorchOn13 = "sm_75 sm_80 sm_86 sm_90 sm_100 sm_120 compute_120@9.0";
 constexpr std::string_view kJax =

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <set>
 #include <utility>
 
@@ -38,6 +39,20 @@ VariantNames names_of(const Variant& variant) {
       names.folders.insert(file.path.substr(0, at));
   }
   return names;
+}
+
+// Between 2000 and 2008, so that whatever writes to an object, or restores one, gives it another
+// time; and not one for all, because programs that copy compare sizes and times.
+std::chrono::sys_seconds object_time(const PackedFile& file) {
+  constexpr std::chrono::sys_days kFirst = std::chrono::year(2000) / 1 / 1;
+  constexpr std::size_t kDigits = 7;
+  const auto digits = file.sha256.value_or("").substr(0, kDigits);
+  return kFirst + std::chrono::seconds(std::strtoul(digits.c_str(), nullptr, 16));
+}
+
+WriteOptions object_options(const PackedFile& file) {
+  // No one writes to what several versions share.
+  return {.mode = file.executable ? 0555u : 0444u, .modified = object_time(file)};
 }
 
 constexpr int kDamage = EUCLEAN;  // what filesystems say of themselves
@@ -222,19 +237,18 @@ bool Store::has(const PackedFile& file) const {
 }
 
 Result<AtomicFile> Store::new_object(const PackedFile& file) {
-  // No one writes to what several versions share.
-  return AtomicFile::create(object_path(file), {.mode = file.executable ? 0555u : 0444u}, storage_);
+  return AtomicFile::create(object_path(file), object_options(file), storage_);
 }
 
-std::string Store::piece_path(const PackedFile& file, std::size_t piece) const {
+std::string Store::piece_path(const PackedFile& file, const std::string& piece) const {
   return fmt::format("{}/partial/{}-{}", root_, file.sha256.value_or(""), piece);
 }
 
-Result<Store::Piece> Store::continue_piece(const PackedFile& file, std::size_t piece,
+Result<Store::Piece> Store::continue_piece(const PackedFile& file, const std::string& piece,
                                            std::uint64_t bytes) {
   const auto path = piece_path(file, piece);
   const auto kept = host_.read_own_file(path, bytes).value_or("");
-  if (kept.size() == bytes) return Piece{nullptr, bytes};
+  if (kept.size() == bytes && bytes > 0) return Piece{nullptr, bytes};
   TRY(make_folders(root_ + "/partial", storage_, 0700));
   TRY(unless_code(storage_.unlink(path), ENOENT));
   auto rest = TRY(storage_.create(path, 0600));
@@ -242,10 +256,8 @@ Result<Store::Piece> Store::continue_piece(const PackedFile& file, std::size_t p
   return Piece{std::move(rest), kept.size()};
 }
 
-Result<void> Store::remove_pieces(const PackedFile& file, std::size_t count) {
-  for (std::size_t piece = 0; piece < count; ++piece)
-    TRY(unless_code(storage_.unlink(piece_path(file, piece)), ENOENT));
-  return {};
+Result<void> Store::remove_piece(const PackedFile& file, const std::string& piece) {
+  return unless_code(storage_.unlink(piece_path(file, piece)), ENOENT);
 }
 
 Result<void> Store::place(const PackedFile& file, const std::string& folder) {
@@ -255,7 +267,7 @@ Result<void> Store::place(const PackedFile& file, const std::string& folder) {
   // A filesystem without hard links, or a file with as many as it may have: a copy.
   if (linked || (linked.error().code != EOPNOTSUPP && linked.error().code != EMLINK)) return linked;
   const auto source = TRY(MappedFile::open(object_path(file)));
-  auto copy = TRY(AtomicFile::create(path, {.mode = file.executable ? 0555u : 0444u}, storage_));
+  auto copy = TRY(AtomicFile::create(path, object_options(file), storage_));
   const auto bytes = source.bytes();
   TRY(copy.write({reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
   return copy.commit();
@@ -348,12 +360,14 @@ Result<void> Store::remove_all() {
   return unless_code(unless_code(storage_.remove_folder(root_), ENOTEMPTY), ENOTDIR);
 }
 
-bool Store::looks_whole(std::uint64_t number, const Variant& variant) const {
+bool Store::is_whole(std::uint64_t number, const Variant& variant, bool hash_all) const {
   return std::ranges::all_of(variant.files, [&](const PackedFile& file) {
     const auto path = generation_path(number) + "/" + file.path;
     if (file.link) return host_.read_link(path).value_or("") == *file.link;
-    const auto status = host_.status(path);
-    return status && status->kind == FileKind::regular && status->size_bytes == file.size_bytes;
+    const auto mapped = MappedFile::open(path);
+    if (!mapped || mapped->bytes().size() != file.size_bytes) return false;
+    return (!hash_all && mapped->modified() == object_time(file)) ||
+           to_hex(sha256(mapped->bytes())) == file.sha256;
   });
 }
 

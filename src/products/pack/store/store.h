@@ -1,7 +1,9 @@
 // What is installed of one package, in one folder:
 //
-//   objects/<sha256>[x]          each file once, by its content; x: executable
-//   partial/<sha256>-<number>    pieces of large files that are not fetched yet
+//   objects/<sha256>[x]          each file once, by its content; x: executable. Its time of
+//                                modification follows from its content: whoever writes to it
+//                                changes that
+//   partial/<sha256>-<piece>     pieces of large files that are not fetched yet
 //   generations/<number>/...     one installed version: hard links to objects, symbolic links
 //   generations/<number>/.gpuready/{manifest.json,manifest.json.minisig,installed.json,
 //                                   gpu-package-info.json}
@@ -113,13 +115,14 @@ class Store {
 
   // A large file that is fetched in pieces, which stay until it is an object: a process that is
   // killed leaves them to the next.
-  std::string piece_path(const PackedFile& file, std::size_t piece) const;
+  std::string piece_path(const PackedFile& file, const std::string& piece) const;
   struct Piece {
     std::unique_ptr<Storage::File> rest;  // what is missing is written there
     std::uint64_t kept_bytes = 0;         // of an earlier process
   };
-  Result<Piece> continue_piece(const PackedFile& file, std::size_t piece, std::uint64_t bytes);
-  Result<void> remove_pieces(const PackedFile& file, std::size_t count);
+  Result<Piece> continue_piece(const PackedFile& file, const std::string& piece,
+                               std::uint64_t bytes);
+  Result<void> remove_piece(const PackedFile& file, const std::string& piece);
 
   // The variant's files, all of which are objects, in a new generation. Nothing leads to it yet.
   Result<std::uint64_t> stage(const Variant& variant);
@@ -138,8 +141,9 @@ class Store {
   Result<void> remove_versions();  // all; state.json stays
   Result<void> remove_all();       // what it remembers, too
 
-  // Whether each file and link of a generation is there, of the right size.
-  bool looks_whole(std::uint64_t number, const Variant& variant) const;
+  // Whether each file and link of a generation is there and unchanged. A file that still has the
+  // size and the time that it was installed with is not hashed, unless `hash_all`.
+  bool is_whole(std::uint64_t number, const Variant& variant, bool hash_all = false) const;
   struct Damage {
     const PackedFile* file;
     std::string problem;  // its path, and what is wrong with it

@@ -43,10 +43,11 @@ class Pieces : public testing::Test {
  protected:
   void SetUp() override {
     ASSERT_EQ(error_text(shop_.publish("1.0", {{"cpu", kFiles}})), "");
-    far_.emplace(open_origin(*shop_.host, shop_.root + "/release").value());
+    open_far();
     manifest_ = read_release(*shop_.host, *far_, shop_.trusted, "")->manifest;
     ASSERT_TRUE(store_.open());
   }
+  void open_far() { far_.emplace(open_origin(*shop_.host, shop_.root + "/release").value()); }
   Result<FetchOutcome> fetch(const FetchOptions& options = {}) {
     std::vector<const PackedFile*> missing;
     for (const auto& file : variant().files)
@@ -125,6 +126,118 @@ TEST_F(Pieces, GarbageIsCollected) {
   ASSERT_FALSE(kept().empty());
   ASSERT_TRUE(store_.remove_unused_objects());
   EXPECT_TRUE(kept().empty());
+}
+
+// Version 1.0 is installed; releases follow in the same folder, with their files of pieces.
+class Updates : public Pieces {
+ protected:
+  void SetUp() override {
+    Pieces::SetUp();
+    ASSERT_EQ(error_text(fetch()), "");
+    for (const auto& file : variant().files)
+      if (file.is_cut()) options_.old_files.push_back(store_.object_path(file));
+  }
+  // kPlaces insertions of kInserted bytes, and as many places where something was removed.
+  std::string changed(std::string text, unsigned seed) {
+    for (std::size_t i = 1; i <= kPlaces; ++i) {
+      text.insert(i * 2'000'000, noise(kInserted, seed + i));
+      text.erase(i * 2'000'000 + 1'000'000, 777);
+    }
+    return text;
+  }
+  void publish(const std::string& version, Workshop::Files files) {
+    ASSERT_EQ(error_text(shop_.publish(version, {{"cpu", std::move(files)}})), "");
+    open_far();
+    manifest_ = read_release(*shop_.host, *far_, shop_.trusted, "")->manifest;
+  }
+  std::string pieces_path(const std::string& version) const {
+    return shop_.root + "/release/libs-" + version + "-cpu.pieces";
+  }
+  void expect_object(const std::string& path, const std::string& text) const {
+    EXPECT_TRUE(read_text(store_.object_path(*variant().find(path))) == text);
+    EXPECT_EQ(kept(), std::vector<std::string>());
+  }
+
+  static constexpr std::size_t kPlaces = 4, kInserted = 500'000;
+  static constexpr auto kChangedBytes = kPlaces * kInserted;
+  const std::string kNew = changed(kFiles.at("large"), 100);
+  FetchOptions options_{.at_once = 1};
+};
+
+TEST_F(Updates, FetchOnlyWhatChanged) {
+  publish("1.1", {{"large.2", kNew}, {"other", kFiles.at("other")}});
+  auto plan = options_;
+  plan.only_plan = true;
+  const auto planned = fetch(plan);
+  ASSERT_TRUE(planned) << error_text(planned);
+  far_->served = 0;
+  const auto done = fetch(options_);
+  ASSERT_TRUE(done) << error_text(done);
+  expect_object("large.2", kNew);
+  EXPECT_LE(done->fetched_bytes, kChangedBytes * 12 / 10);
+  EXPECT_GE(done->fetched_bytes, kChangedBytes);
+  EXPECT_EQ(done->fetched_bytes, far_->served);
+  EXPECT_EQ(planned->to_fetch_bytes, done->to_fetch_bytes);
+  EXPECT_LE(done->to_fetch_bytes, done->fetched_bytes);
+}
+
+TEST_F(Updates, GoOnAfterAKill) {
+  publish("1.1", {{"large", kNew}});
+  far_->budget = kChangedBytes * 6 / 10;
+  EXPECT_NE(error_text(fetch(options_)), "");
+  EXPECT_FALSE(kept().empty());
+  far_->budget = UINT64_MAX;
+  ASSERT_EQ(error_text(fetch(options_)), "");
+  expect_object("large", kNew);
+  EXPECT_LE(far_->served, kChangedBytes * 12 / 10);  // of both
+}
+
+TEST_F(Updates, ReachBackOverReleases) {
+  const auto second = changed(kNew, 200);
+  publish("1.1", {{"large", kNew}});
+  publish("1.2", {{"large", second}});
+  ASSERT_EQ(error_text(fetch(options_)), "");
+  expect_object("large", second);
+  EXPECT_LE(far_->served, 2 * kChangedBytes * 12 / 10);
+  // A file that stayed costs the release nothing.
+  publish("1.3", {{"large", second}});
+  publish("1.4", {{"large", second}});
+  publish("1.5", {{"large", second}});
+  EXPECT_LT(std::filesystem::file_size(pieces_path("1.5")), 20'000u);
+}
+
+TEST_F(Updates, NeedNoFileOfPieces) {
+  publish("1.1", {{"large", kNew}});
+  const auto path = pieces_path("1.1");
+  const auto whole = read_text(path);
+  auto wrong_frame = whole, wrong_index = whole;
+  wrong_frame.at(1'000'000) ^= 1;
+  wrong_index.at(whole.size() - 100) ^= 1;
+  for (const auto& text : {wrong_frame, wrong_index, std::string()}) {
+    std::filesystem::remove(store_.object_path(*variant().find("large")));
+    write_text(path, text);
+    open_far();
+    ASSERT_EQ(error_text(fetch(options_)), "");
+    expect_object("large", kNew);
+  }
+  // A release of an older gpuready, or a store whose old file was damaged.
+  std::filesystem::remove(store_.object_path(*variant().find("large")));
+  write_text(path, whole);
+  open_far();
+  const auto old = options_.old_files.front();
+  std::filesystem::permissions(old, std::filesystem::perms::owner_all);
+  write_text(old, std::string(read_text(old).size(), 'x'));
+  ASSERT_EQ(error_text(fetch(options_)), "");
+  expect_object("large", kNew);
+}
+
+// What the cuts are is part of the format: others would find no piece of an earlier release.
+TEST(Cuts, AreThoseOfEveryRelease) {
+  const auto text = noise(1'000'000, 7);
+  std::vector<std::size_t> lengths;
+  for (std::string_view rest = text; lengths.size() < 6; rest.remove_prefix(lengths.back()))
+    lengths.push_back(cut_length(rest));
+  EXPECT_EQ(lengths, (std::vector<std::size_t>{60171, 33919, 37374, 37914, 43437, 40070}));
 }
 
 }  // namespace

@@ -149,6 +149,37 @@ TEST(Install, ServerCannotGoBack) {
   EXPECT_EQ(shop.install("modern", shop.options(), "other").end, InstallEnd::refused);
 }
 
+// Hard links: whoever changes a file of `current` changes the object, too.
+TEST(Install, AChangedFileIsReplaced) {
+  Workshop shop;
+  ASSERT_TRUE(shop.publish("1.0", {{"modern", kModern}}));
+  const auto path = shop.root + "/store/current/lib/a.so";
+  const auto flip = [&] {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(1000);
+    file.put(static_cast<char>(kModern.at("lib/a.so").at(1000) ^ 1));
+  };
+  auto how = shop.options();
+  ASSERT_EQ(shop.install("modern", how).end, InstallEnd::installed);
+  const auto time = std::filesystem::last_write_time(path);
+  flip();
+  const auto repaired = shop.install("modern", how);
+  EXPECT_EQ(repaired.end, InstallEnd::installed) << told(repaired);
+  EXPECT_EQ(repaired.written_bytes, 200'000u);  // only that file
+  EXPECT_TRUE(shop.installed("lib/a.so") == kModern.at("lib/a.so"));
+  // A time that changed says nothing yet.
+  std::filesystem::last_write_time(path, time + std::chrono::hours(1));
+  EXPECT_EQ(shop.install("modern", how).end, InstallEnd::unchanged);
+  // A disk changes bytes and no time.
+  flip();
+  std::filesystem::last_write_time(path, time);
+  EXPECT_EQ(shop.install("modern", how).end, InstallEnd::unchanged);
+  how.verify = true;
+  EXPECT_EQ(shop.install("modern", how).end, InstallEnd::installed);
+  EXPECT_TRUE(shop.installed("lib/a.so") == kModern.at("lib/a.so"));
+  EXPECT_EQ(shop.install("modern", how).end, InstallEnd::unchanged);
+}
+
 TEST(Install, WhatWasUninstalledCannotGoBackEither) {
   Workshop shop;
   const auto places = shop.options().places;

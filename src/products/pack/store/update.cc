@@ -1,0 +1,105 @@
+#include "pack/store/update.h"
+
+#include <fmt/format.h>
+#include <zstd.h>
+
+#include <algorithm>
+
+#include "base/bytes.h"
+
+namespace gpuready::pack {
+namespace {
+
+// One request; a fetch that is killed goes on within it.
+constexpr std::uint64_t kMostRangeBytes = 4u << 20;
+
+bool is_here(const CutRun& run, const LocalPieces& local) {
+  return std::ranges::all_of(run.cuts, [&](const Cut& cut) { return local.find(cut).has_value(); });
+}
+
+}  // namespace
+
+LocalPieces::LocalPieces(const std::vector<std::string>& paths) {
+  for (const auto& path : paths) {
+    auto file = MappedFile::open(path);
+    if (!file) continue;
+    for (auto rest = text_of(file->bytes()); !rest.empty();) {
+      const auto piece = rest.substr(0, cut_length(rest));
+      pieces_.emplace(cut_of(piece).digest, piece);
+      rest.remove_prefix(piece.size());
+    }
+    files_.push_back(std::move(*file));
+  }
+}
+
+std::optional<std::string_view> LocalPieces::find(const Cut& cut) const {
+  const auto found = pieces_.find(cut.digest);
+  if (found == pieces_.end() || found->second.size() != cut.bytes) return std::nullopt;
+  return found->second;
+}
+
+std::uint64_t UpdatePlan::bytes() const {
+  std::uint64_t sum = 0;
+  for (const ByteRange& range : ranges) sum += range.length;
+  return sum;
+}
+
+std::optional<UpdatePlan> plan_update(const PackedFile& file, std::vector<CutRun> runs,
+                                      const PieceFile& from,
+                                      std::shared_ptr<const LocalPieces> local) {
+  UpdatePlan plan{from, std::move(runs), {}, {}, std::move(local)};
+  std::uint64_t content = 0;
+  for (const CutRun& run : plan.runs) {
+    content += run.content_bytes();
+    plan.fetched.push_back(!is_here(run, *plan.local));
+    if (!plan.fetched.back()) continue;
+    if (run.frame_bytes == 0) return std::nullopt;
+    const bool joins = !plan.ranges.empty() &&
+                       plan.ranges.back().offset + plan.ranges.back().length == run.offset_bytes &&
+                       plan.ranges.back().length + run.frame_bytes <= kMostRangeBytes;
+    if (joins)
+      plan.ranges.back().length += run.frame_bytes;
+    else
+      plan.ranges.push_back({run.offset_bytes, run.frame_bytes});
+  }
+  if (content != file.size_bytes || plan.bytes() >= file.frame_bytes) return std::nullopt;
+  // Something is added to the reader in any case.
+  if (plan.ranges.empty()) plan.ranges.push_back({0, 0});
+  return plan;
+}
+
+Result<void> UpdateReader::give(std::string_view content) {
+  hash_.add(content);
+  return sink_(content);
+}
+
+Result<void> UpdateReader::add_local() {
+  for (; next_ < plan_.runs.size() && !plan_.fetched[next_]; ++next_)
+    for (const Cut& cut : plan_.runs[next_].cuts) TRY(give(*plan_.local->find(cut)));
+  return {};
+}
+
+Result<void> UpdateReader::add(std::string_view frames) {
+  while (!frames.empty()) {
+    TRY(add_local());
+    if (next_ == plan_.runs.size() || plan_.runs[next_].frame_bytes > frames.size())
+      return fail(ErrorKind::bad_input, file_.path + ": its pieces do not follow their index");
+    const CutRun& run = plan_.runs[next_++];
+    buffer_.resize(run.content_bytes());
+    const auto size =
+        ZSTD_decompress(buffer_.data(), buffer_.size(), frames.data(), run.frame_bytes);
+    if (ZSTD_isError(size) || size != buffer_.size())
+      return fail(ErrorKind::bad_input, file_.path + ": its pieces are damaged");
+    frames.remove_prefix(run.frame_bytes);
+    TRY(give(buffer_));
+  }
+  return {};
+}
+
+Result<void> UpdateReader::finish() {
+  TRY(add_local());
+  if (next_ == plan_.runs.size() && to_hex(hash_.finish()) == file_.sha256) return {};
+  return fail(ErrorKind::bad_input, file_.path + ": its pieces are not the file of the manifest");
+}
+
+}  // namespace gpuready::pack
