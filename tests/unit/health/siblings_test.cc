@@ -30,8 +30,7 @@ Verdict verdict_of(int gpu, const char* test, const char* metric = nullptr, doub
 }
 
 std::vector<Verdict> rates(std::initializer_list<double> values,
-                           const char* metric = "dram_copy_rate",
-                           const char* test = "bandwidth") {
+                           const char* metric = "dram_copy_rate", const char* test = "bandwidth") {
   std::vector<Verdict> verdicts;
   for (const double value : values)
     verdicts.push_back(verdict_of(static_cast<int>(verdicts.size()), test, metric, value));
@@ -68,7 +67,8 @@ TEST(Siblings, WithinFivePercentIsNone) {
 // As two healthy H100s measured them in a quick check: passes of 30 ms, and the first of a boot.
 TEST(Siblings, ShortPassesOfTheMemoryTestTellNothing) {
   for (const auto& values : {std::initializer_list<double>{2.32e12, 2.76e12}, {0.46e12, 2.76e12}})
-    for (const char* metric : {"write_address_rate", "verify_complement_rate", "copy_rate_kernel"}) {
+    for (const char* metric :
+         {"write_address_rate", "verify_complement_rate", "copy_rate_kernel"}) {
       auto verdicts = rates(values, metric, "memory");
       EXPECT_TRUE(compare_siblings(machine_with(2), verdicts).empty()) << metric;
     }
