@@ -188,7 +188,7 @@ bool is_rate(std::string_view text) {
          is_decimal(words[2].substr(0, words[2].size() - 1)) &&
          (words.size() == 3 || one_of(words[3], kSpeeds));
 }
-// "4: ACTIVE", "2: Polling" (Linux, drivers/infiniband/core/sysfs.c)
+// "4: ACTIVE", "2: Polling" (in the words of Linux's ib_core)
 bool is_port_state(std::string_view text) {
   constexpr std::string_view kStates[] = {"NOP",
                                           "DOWN",

@@ -122,7 +122,7 @@ std::vector<Match> uncorrectable(const Facts& facts) {
         match.cure = std::string(xid.cure);
         contained &= xid.code == 94;
       }
-    if (contained) {  // nothing else tells of an error
+    if (contained) {  // no other error is known
       match.severity = Severity::warning;
       match.title = "A memory error ended an application on the GPU";
       match.explanation =

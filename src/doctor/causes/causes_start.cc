@@ -249,7 +249,8 @@ std::vector<Match> not_bound(const Facts& facts) {
   return matches;
 }
 
-// Gaudi: drivers/accel/habanalabs of Linux. It is no GPU; its driver's own judgement is passed on.
+// Gaudi: drivers/accel/habanalabs of Linux. gpuready does not examine it; its driver's own
+// judgement is passed on.
 std::vector<Match> accelerators_failed(const Facts& facts) {
   const auto& machine = facts.machine;
   const auto added = log_hits(machine, {"habanalabs: ...Successfully added device "});
@@ -341,7 +342,7 @@ std::vector<Cause> start_causes() {
            "The GPU's driver asked for memory in one piece, and the kernel's reserve for "
            "that (CMA) is too small or used up.",
        .cure = "Add cma=512M (or more) to the APPEND line of /boot/extlinux/extlinux.conf, and "
-               "reboot; a reboot alone helps for a time if the reserve is fragmented.",
+               "reboot; a reboot by itself helps for a time if the reserve is fragmented.",
        .command = "grep -i cma /proc/meminfo",
        .action = Action::reboot,
        .own_cure = true,

@@ -156,7 +156,7 @@ PciDevice identify(Host& host, const Slot& slot) {
   return device;
 }
 
-// An InfiniBand adapter, or an EFA (Linux, drivers/infiniband/hw/efa/efa_main.c), without a driver.
+// An InfiniBand adapter, or an EFA (the ids of Linux's efa driver), without a driver.
 bool is_idle_adapter(Host& host, const Slot& slot) {
   constexpr std::uint16_t kAmazon = 0x1d0f, kFirstEfa = 0xefa0, kLastEfa = 0xefaf;
   const Function function(host, slot.address);
