@@ -203,6 +203,27 @@ struct Gpu {
   std::map<std::string, std::uint64_t> ras_errors;  // AMD: "umc_ce", "umc_ue", "gfx_ue", ...
 };
 
+// ---- network ports that training needs, as Linux lists them: InfiniBand, RoCE, EFA
+struct NetworkPort {
+  int port = 1;
+  std::optional<std::string> state;               // "ACTIVE", "INIT", "DOWN", ...
+  std::optional<std::string> physical_state;      // "LinkUp", "Polling", "Disabled", ...
+  std::optional<std::string> link_layer;          // "InfiniBand", "Ethernet"; EFA's "Unspecified"
+  std::optional<double> rate_gbps;                // of all lanes
+  std::optional<int> width;                       // lanes
+  std::map<std::string, std::uint64_t> counters;  // by the kernel's names: "symbol_error"
+};
+struct NetworkAdapter {
+  std::optional<std::string> name;  // "mlx5_0"; absent: no driver is bound to it
+  std::optional<PciAddress> pci;
+  std::optional<std::string> driver, firmware, board_id, hca_type;
+  std::optional<int> numa_node;
+  bool virtual_function = false;  // a share for a guest or a container
+  std::vector<NetworkPort> ports;
+  std::vector<PciAddress> near_gpus;   // the nearest ones
+  std::optional<std::string> near_by;  // what they share: "same_switch", "host_bridge", ...
+};
+
 // ---- software
 struct LibraryFile {
   std::string name;                      // "libcuda.so.1"
@@ -231,6 +252,7 @@ struct NvidiaDriver {
       cuda_stopped_in;  // the call in which the probe hung or died
   std::optional<int> nvml_device_count, cuda_device_count;
   std::optional<std::string> fabric_manager;  // "running", "not_running"; absent: not asked
+  std::optional<std::string> peer_memory;     // module through which adapters reach GPU memory
   std::optional<std::string> persistence_daemon;
 };
 struct VulkanDevice {
@@ -370,6 +392,7 @@ struct Machine {
   std::vector<PciDevice> pci;  // display controllers, NVIDIA functions, accelerators
   std::vector<Gpu> gpus;       // by PCI address
   std::vector<GpuPath> paths;
+  std::vector<NetworkAdapter> network;  // not asked in the file-only tier
   NvidiaDriver nvidia;
   AmdDriver amd;
   IntelDriver intel;

@@ -105,6 +105,10 @@ std::string printable(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   for (std::size_t i = 0; i < text.size();) {
+    auto plain = i;
+    while (plain < text.size() && text[plain] >= ' ' && text[plain] <= '~') ++plain;
+    out.append(text, i, plain - i);
+    if ((i = plain) == text.size()) break;
     const auto [code, bytes] = read_utf8(text, i);
     const bool shown = code >= ' ' ? !is_deceptive(code) : code == '\n' || code == '\t';
     out += shown ? text.substr(i, bytes) : "?";

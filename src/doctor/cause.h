@@ -121,6 +121,7 @@ std::vector<Cause> start_causes();     // causes_start.cc: a loaded driver does 
 std::vector<Cause> recovery_causes();  // causes_recovery.cc: GPUs that hung; firmware on them
 std::vector<Cause> pcie_causes();      // causes_pcie.cc: errors of the link
 std::vector<Cause> fabric_causes();    // causes_fabric.cc: NVSwitches
+std::vector<Cause> network_causes();   // causes_network.cc: InfiniBand, RoCE, EFA
 std::vector<Cause> probe_causes();     // causes_probe.cc: drivers that hang or crash
 std::vector<Cause> library_causes();   // causes_library.cc: user space against the kernel module
 std::vector<Cause> toolkit_causes();   // causes_toolkit.cc: CUDA toolkits against the driver

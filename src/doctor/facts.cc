@@ -379,11 +379,28 @@ bool is_one_of(int code, std::initializer_list<int> codes) {
   return std::find(codes.begin(), codes.end(), code) != codes.end();
 }
 
+// NVLink 5's links may be up again, and the GPU waits for its reset.
+bool is_fatal_link_event(const XidEvent& event) {
+  return event.code >= 144 && event.code <= 150 &&
+         xid_severity(event.code, event.line) == Severity::error && contains(event.line, " Fatal");
+}
+
+// The driver asked for a reset of the GPU, and asks no more.
+bool was_reset(const Machine& machine, const Gpu& gpu) {
+  return std::ranges::any_of(machine.kernel_log.xids, [&](const XidEvent& event) {
+    if (gpu_of(machine, event) != &gpu) return false;
+    return event.code == 154 ? gpu.recovery_action == "none"
+                             : event.code == 63 && gpu.remapping.pending == false;
+  });
+}
+
 // A reset or a reload of the driver sets the volatile counters to zero and takes bad rows out.
-bool traces_are_gone(const Gpu& gpu, int code) {
+bool traces_are_gone(const Machine& machine, const Gpu& gpu, int code) {
   const bool clean = gpu.remapping.failed.value_or(false) == false &&
                      gpu.remapping.pending.value_or(false) == false &&
                      gpu.retired.pending.value_or(false) == false;
+  // A contained error may be in no counter.
+  if (code == 94 && !was_reset(machine, gpu)) return false;
   if (is_one_of(code, {48, 94, 95, 140, 171, 172}))
     return clean && gpu.ecc.since_boot.uncorrected == 0u && !failed_call(gpu, "cu", 214);
   if (is_one_of(code, {63, 64}))
@@ -408,7 +425,9 @@ XidState state_of(const Machine& machine, const XidEvent& event) {
   const auto* gpu = gpu_of(machine, event);
   // A container that can read its host's log reads of GPUs that it was not given.
   if (!gpu) return in_container(machine) && event.pci ? XidState::past : XidState::present;
-  if (not_given(machine, *gpu) || traces_are_gone(*gpu, code)) return XidState::past;
+  if (not_given(machine, *gpu) || traces_are_gone(machine, *gpu, code)) return XidState::past;
+  if (is_fatal_link_event(event))
+    return was_reset(machine, *gpu) ? XidState::past : XidState::present;
   const bool linked = !gpu->nvlinks.empty() &&
                       std::all_of(gpu->nvlinks.begin(), gpu->nvlinks.end(),
                                   [](const NvLink& link) { return link.up.value_or(false); });

@@ -210,6 +210,7 @@ Machine inspect(Host& host, const InspectOptions& options) {
   timed("apple", [&] { read_apple(host, machine); });
   if (deep) {
     timed("toolkits", [&] { read_toolkits(host, machine); });
+    timed("network", [&] { read_network(host, machine); });
     timed("slow system", [&] { read_slow_system(host, machine); });
   }
   if (options.full) timed("vulkan files", [&] { read_vulkan_files(host, machine); });

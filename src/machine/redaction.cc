@@ -60,7 +60,8 @@ constexpr std::string_view kCommonWords =
     "MIG Orin Xavier Thor Nano Jetson AGX NX Developer Kit HGX DGX Instinct Radeon OAM Arc Max "
     "Flex Pro "
     "llvmpipe LLVM bits KVM Standard PC VirtualBox Virtual Machine Compute Engine Google metal "
-    "GT0 GT1 GT2 GT3 D0 D3hot D3cold CUDA compilation tools release nvcc driver Copyright "
+    "hl0 hl1 hl2 hl3 hl4 hl5 hl6 hl7 GT0 GT1 GT2 GT3 D0 D3hot D3cold CUDA compilation tools "
+    "release nvcc driver Copyright "
     "TensileLibrary_lazy_ "
     "TensileLibrary_ Tile SUBSYSTEM DEVICE gsp psp edge junction mem vddgfx PPT";
 
@@ -176,6 +177,44 @@ bool is_speed(std::string_view text) {
   const auto words = split(text, " ");
   return words.size() >= 2 && words.size() <= 3 && words[0].size() <= 5 && parse_double(words[0]) &&
          words[1] == "GT/s" && (words.size() == 2 || words[2] == "PCIe");
+}
+// "400 Gb/sec (4X NDR)"
+bool is_rate(std::string_view text) {
+  constexpr std::string_view kSpeeds[] = {"SDR", "DDR", "QDR", "FDR10", "FDR",
+                                          "EDR", "HDR", "NDR", "XDR"};
+  const auto words = split(text, " ()");
+  return words.size() >= 3 && words.size() <= 4 && words[0].size() <= 5 && parse_double(words[0]) &&
+         words[1] == "Gb/sec" && words[2].size() <= 3 && words[2].ends_with('X') &&
+         is_decimal(words[2].substr(0, words[2].size() - 1)) &&
+         (words.size() == 3 || one_of(words[3], kSpeeds));
+}
+// "4: ACTIVE", "2: Polling" (in the words of Linux's ib_core)
+bool is_port_state(std::string_view text) {
+  constexpr std::string_view kStates[] = {"NOP",
+                                          "DOWN",
+                                          "INIT",
+                                          "ARMED",
+                                          "ACTIVE",
+                                          "ACTIVE_DEFER",
+                                          "Polling",
+                                          "Disabled",
+                                          "LinkUp",
+                                          "Phy Test",
+                                          "Sleep",
+                                          "PortConfigurationTraining",
+                                          "LinkErrorRecovery"};
+  const auto colon = std::min(text.find(": "), text.size());
+  return colon == 1 && is_decimal(text.substr(0, 1)) && one_of(text.substr(3), kStates);
+}
+bool is_link_layer(std::string_view text) {
+  return text == "InfiniBand" || text == "Ethernet" || text == "Unspecified";
+}
+// "MT_0000000838", "MT4129": Mellanox's numbers of boards and chips.
+bool is_maker_number(std::string_view text) {
+  for (const std::string_view start : {"MT_", "MT"})
+    if (const auto number = after_prefix(text, start))
+      return number->size() <= 10 && is_decimal(*number);
+  return false;
 }
 // "flr bus" (Linux, Documentation/ABI/testing/sysfs-bus-pci)
 bool are_resets(std::string_view text) {
@@ -549,6 +588,12 @@ constexpr FileRule kFileRules[] = {
     {"/sys/", "/backing_file", as_path},
     {"/sys/", "/backing_dev", as_path},
     {"/sys/", "/name", as_model},
+    {"/sys/class/infiniband/", "/fw_ver", whole<is_version_form>},
+    {"/sys/class/infiniband/", "/board_id", whole<is_maker_number>},
+    {"/sys/class/infiniband/", "/hca_type", whole<is_maker_number>},
+    {"/sys/class/infiniband/", "state", whole<is_port_state>},
+    {"/sys/class/infiniband/", "/link_layer", whole<is_link_layer>},
+    {"/sys/class/infiniband/", "/rate", whole<is_rate>},
     {"/sys/", "/creatable_vgpu_types", kept_vgpu_types},
     {"/sys/module/", "/version", whole<is_version_form>},
     {"/sys/", "/modalias", whole<is_modalias_form>},

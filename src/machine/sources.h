@@ -45,6 +45,7 @@ void read_vulkan_files(Host& host, Machine& machine);  // vulkan.cc: driver mani
 bool runs_darwin(Host& host);                          // apple.cc
 void read_device_nodes(Host& host, Machine& machine);  // device_nodes.cc: /dev/nvidia*, /dev/kfd,
                                                        // /dev/dri, /dev/dxg: existence, access
+void read_network(Host& host, Machine& machine);       // network.cc: InfiniBand, RoCE, EFA
 void read_toolkits(Host& host,
                    Machine& machine);  // toolkits.cc: nvcc, CUDA, ROCm, cuDNN, NCCL, ...
 void read_kernel_log(Host& host, Machine& machine);  // kernel_log.cc: relevant lines, Xids

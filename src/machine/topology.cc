@@ -1,6 +1,7 @@
 // How each pair of GPUs is connected: the best link that a source told, else the PCI tree.
 #include <algorithm>
 
+#include "machine/pci/pci_files.h"
 #include "machine/sources.h"
 
 namespace gpuready {
@@ -33,14 +34,9 @@ PathKind pci_kind(const Machine& machine, const Gpu& a, const Gpu& b) {
   const auto* first = device_of(machine, a);
   const auto* second = device_of(machine, b);
   if (!first || !second || first->path.empty() || second->path.empty()) return PathKind::unknown;
-  if (first->host_bridge && first->host_bridge == second->host_bridge) {
-    const auto [end_a, end_b] = std::mismatch(first->path.begin(), first->path.end(),
-                                              second->path.begin(), second->path.end());
-    if (end_a == first->path.begin()) return PathKind::host_bridge;
-    // Bridges below the last common one, the GPUs themselves not counted.
-    const auto below = std::max(first->path.end() - end_a, second->path.end() - end_b) - 1;
-    return below <= 1 ? PathKind::same_switch : PathKind::multiple_switches;
-  }
+  if (const auto kind =
+          kind_of_path({first->host_bridge, first->path}, {second->host_bridge, second->path}))
+    return *kind;
   if (machine.system.numa_cpus.size() == 1) return PathKind::numa_node;
   if (!a.numa_node || !b.numa_node) return PathKind::unknown;
   return a.numa_node == b.numa_node ? PathKind::numa_node : PathKind::system;

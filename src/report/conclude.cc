@@ -202,6 +202,14 @@ std::string first_warning(const Report& report) {
   return {};
 }
 
+// Without a symptom only a severe one is reported.
+std::string first_known_fault(const Report& report) {
+  if (report.findings)
+    for (const Finding& finding : *report.findings)
+      if (finding.id == "known-fault") return finding.title;
+  return {};
+}
+
 std::string_view no_gpu(const MachineTally& tally) {
   return tally.display_only > 0 ? "No GPU for compute" : "No GPU";
 }
@@ -256,8 +264,11 @@ std::string conclude_doctor(const Report& report, const MachineTally& tally) {
   if (tally.usable < tally.required.value_or(0)) return "Fewer GPUs are usable here than required.";
   if (tally.gpus == 0)
     return fmt::format("{} in this machine, and no error was found.", no_gpu(tally));
-  return fmt::format("Nothing is wrong with the {} here.",
-                     tally.gpus == 1 ? "GPU" : count(tally.gpus, "GPU"));
+  const auto gpus = tally.gpus == 1 ? std::string("GPU") : count(tally.gpus, "GPU");
+  if (const auto known = first_known_fault(report); !known.empty())
+    return sentence(
+        fmt::format("No error was found on the {} here, and a severe fault is known", gpus), known);
+  return fmt::format("Nothing is wrong with the {} here.", gpus);
 }
 
 std::string conclude_detect(const Report& report, const MachineTally& tally) {

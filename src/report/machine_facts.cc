@@ -81,6 +81,7 @@ FactGroup nvidia_facts(const NvidiaDriver& nvidia) {
   put(group, "CUDA stopped in", nvidia.cuda_stopped_in);
   put(group, "Fabric Manager", nvidia.fabric_manager);
   put(group, "Persistence daemon", nvidia.persistence_daemon);
+  put(group, "Peer memory", nvidia.peer_memory);
   for (const LibraryFile& library : nvidia.libraries)
     group.facts.push_back({library.name, library.real_path.value_or(library.path)});
   return group;
@@ -114,6 +115,38 @@ FactGroup other_software(const Machine& machine) {
     group.facts.push_back(
         {library.name, fmt::format("{}{}", library.version.value_or(""),
                                    library.version ? " in " + library.path : library.path)});
+  return group;
+}
+
+// "port 1: ACTIVE, 400 Gbit/s over 4 lanes, InfiniBand; firmware 28.39.3560; near GPU 0000:17:00.0"
+std::string adapter_text(const NetworkAdapter& adapter) {
+  std::vector<std::string> parts;
+  if (!adapter.name) parts.emplace_back("no driver is bound");
+  for (const NetworkPort& port : adapter.ports) {
+    std::string text = fmt::format("port {}: {}", port.port, port.state.value_or("unknown state"));
+    if (port.state != "ACTIVE" && port.physical_state) text += " (" + *port.physical_state + ")";
+    if (port.rate_gbps) text += fmt::format(", {:g} Gbit/s", *port.rate_gbps);
+    if (port.width)
+      text += fmt::format(" over {} {}", *port.width, *port.width == 1 ? "lane" : "lanes");
+    if (port.link_layer) text += ", " + *port.link_layer;
+    parts.push_back(std::move(text));
+  }
+  if (adapter.virtual_function) parts.emplace_back("virtual function");
+  if (adapter.firmware) parts.push_back("firmware " + *adapter.firmware);
+  if (!adapter.near_gpus.empty()) {
+    std::vector<std::string> gpus;
+    for (const PciAddress& gpu : adapter.near_gpus) gpus.push_back(gpu.text());
+    parts.push_back(fmt::format("near GPU {} ({})", join(gpus, ", "), *adapter.near_by));
+  }
+  return join(parts, "; ");
+}
+
+FactGroup network_facts(const std::vector<NetworkAdapter>& network) {
+  FactGroup group{"Network adapters for training", {}};
+  for (const NetworkAdapter& adapter : network) {
+    const std::string address = adapter.pci ? adapter.pci->text() : "";
+    group.facts.push_back({adapter.name.value_or(address), adapter_text(adapter)});
+  }
   return group;
 }
 
@@ -172,6 +205,7 @@ std::vector<FactGroup> machine_facts(const Machine& machine) {
   std::vector<FactGroup> groups;
   put_group(groups, system_facts(machine));
   put_group(groups, nvidia_facts(machine.nvidia));
+  put_group(groups, network_facts(machine.network));
   put_group(groups, other_software(machine));
   put_group(groups, container_facts(machine.container));
   put_group(groups, visibility_facts(machine.visibility));

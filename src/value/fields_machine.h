@@ -102,6 +102,33 @@ FIELDS_OF(KernelLog) {
   FIELD(xids, "NVIDIA's Xid errors.");
 }
 
+FIELDS_OF(NetworkPort) {
+  visit.about("network_port", "A port of a network adapter, as /sys/class/infiniband has it.");
+  FIELD(port, "Number of the port, from 1.", kAlways);
+  FIELD(state, "ACTIVE, INIT, DOWN and others, in the kernel's words.");
+  FIELD(physical_state, "LinkUp, Polling, Disabled and others, in the kernel's words.");
+  FIELD(link_layer, "InfiniBand, Ethernet (RoCE), or Unspecified (EFA).");
+  FIELD(rate_gbps, "Rate of all lanes.", {.unit = "Gbit/s"});
+  FIELD(width, "Lanes.");
+  FIELD(counters, "Errors since the counters were last cleared, by the kernel's names.");
+}
+
+FIELDS_OF(NetworkAdapter) {
+  visit.about("network_adapter", "An adapter for InfiniBand, RoCE or EFA.");
+  FIELD(name, "Name, such as mlx5_0; absent: no driver is bound to it.");
+  FIELD(pci, "PCI address.");
+  FIELD(driver, "The kernel driver bound; absent: none.");
+  FIELD(firmware, "Version of its firmware.");
+  FIELD(board_id, "Which board it is, in its maker's numbers.");
+  FIELD(hca_type, "Which chip it has, such as MT4129.");
+  FIELD(numa_node, "NUMA node; absent where the firmware reports none.");
+  FIELD(virtual_function, "Whether it is a share of another adapter.");
+  FIELD(ports, "Its ports.");
+  FIELD(near_gpus, "PCI addresses of the GPUs that are nearest to it.");
+  FIELD(near_by,
+        "What it shares with them: same_switch, multiple_switches, host_bridge, numa_node.");
+}
+
 FIELDS_OF(Unseen) {
   visit.about("unseen", "Something that would have been read, and could not be.");
   FIELD(what, "What could not be seen.", kAlways);
@@ -123,6 +150,7 @@ FIELDS_OF(Machine) {
   FIELD(pci, "Display controllers, NVIDIA functions and accelerators on the PCI bus.");
   FIELD(gpus, "The GPUs by PCI address; empty: none was found.", kAlways);
   FIELD(paths, "How each pair of GPUs is joined.");
+  FIELD(network, "Adapters for InfiniBand, RoCE and EFA.");
   FIELD(nvidia, "NVIDIA's kernel modules and libraries.", kAlways);
   FIELD(amd, "AMD's kernel driver and ROCm.", kAlways);
   FIELD(intel, "Intel's kernel drivers.", kAlways);

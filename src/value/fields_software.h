@@ -45,6 +45,9 @@ FIELDS_OF(NvidiaDriver) {
   FIELD(nvml_device_count, "GPUs that NVML lists.");
   FIELD(cuda_device_count, "Devices that CUDA lists.");
   FIELD(fabric_manager, "running or not_running; absent: not asked.");
+  FIELD(peer_memory,
+        "Loaded module through which network adapters reach GPU memory: nvidia_peermem, "
+        "nv_peer_mem.");
   FIELD(persistence_daemon, "running or not_running; absent: not asked.");
 }
 

@@ -116,8 +116,22 @@ std::vector<Match> uncorrectable(const Facts& facts) {
     }
     if (const auto* status = failed_call(gpu, "cu", cuda_code::kEccUncorrectable))
       match.evidence.push_back(evidence(*status));
+    bool contained = match.evidence.empty();
     for (const auto& xid : kEccXids)
-      if (add_xids(facts.machine, gpu, {xid.code}, match)) match.cure = std::string(xid.cure);
+      if (add_xids(facts.machine, gpu, {xid.code}, match)) {
+        match.cure = std::string(xid.cure);
+        contained &= xid.code == 94;
+      }
+    if (contained) {  // no other error is known
+      match.severity = Severity::warning;
+      match.title = "A memory error ended an application on the GPU";
+      match.explanation =
+          "The error was contained: only the application that met it was ended, and the GPU goes "
+          "on.";
+      match.action = Action::check_again;
+      match.own_cure = true;
+      match.command = "";
+    }
     if (ras > 0) match.command = "reboot";
     const bool hub = std::ranges::all_of(match.evidence, [](const Evidence& proof) {
       return contains(proof.quote, "ERREVENT_ATHUB_INTERRUPT");

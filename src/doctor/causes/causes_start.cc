@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/text.h"
 #include "doctor/facts.h"
@@ -248,6 +249,45 @@ std::vector<Match> not_bound(const Facts& facts) {
   return matches;
 }
 
+// Gaudi: drivers/accel/habanalabs of Linux. gpuready does not examine it; its driver's own
+// judgement is passed on.
+std::vector<Match> accelerators_failed(const Facts& facts) {
+  const auto& machine = facts.machine;
+  const auto added = log_hits(machine, {"habanalabs: ...Successfully added device "});
+  std::map<PciAddress, Match> by_device;
+  for (const auto& hit : log_hits(machine, {"habanalabs: ...Device is NOT usable"})) {
+    if (!hit.pci || !pci_device(machine, *hit.pci)) continue;
+    const bool later = std::ranges::any_of(added, [&](const LogHit& other) {
+      return other.line > hit.line && contains(other.text, hit.pci->text());
+    });
+    if (later) continue;
+    auto& match = by_device.try_emplace(*hit.pci, about(machine, *hit.pci)).first->second;
+    if (match.evidence.size() < 2) match.evidence.push_back(evidence("kernel log", hit.text));
+  }
+  std::vector<Match> matches;
+  for (auto& [address, match] : by_device) matches.push_back(std::move(match));
+  return matches;
+}
+
+// Tegra's GPU takes contiguous memory, which the kernel sets aside (CMA). Cameras and displays take
+// it, too, so that the kernel refuses some is a fault of the GPU only if its driver or CUDA says
+// so.
+std::vector<Match> no_contiguous_memory(const Facts& facts) {
+  const auto& machine = facts.machine;
+  if (!machine.system.jetson_release) return {};
+  const auto refused = log_hits(machine, {"nvgpu: ...DMA alloc FAILED"});
+  const auto exhausted = log_hits(machine, {"cma: ...alloc failed, req-size"});
+  const auto& cuda = machine.nvidia.cuda_start;
+  const bool down = cuda && !cuda->ok();
+  if (refused.empty() && (exhausted.empty() || !down)) return {};
+  Match match = about_all(machine, Vendor::nvidia);
+  for (const auto* hits : {&refused, &exhausted})
+    if (!hits->empty()) match.evidence.push_back(evidence("kernel log", hits->front().text));
+  const bool dead = down || !log_hits(machine, {"nvgpu: ...Failed initialization for"}).empty();
+  if (!dead) match.severity = Severity::warning;
+  return {match};
+}
+
 const std::vector<std::string_view> kNotStarted = {
     // A module whose every probe fails does not stay loaded.
     "driver-not-loaded",  "driver-not-bound",    "nvml-start-failed", "cuda-start-failed",
@@ -286,6 +326,29 @@ std::vector<Cause> start_causes() {
        .backing = Backing::silent,
        .explains = kNotStarted,
        .match = init_failed},
+      {.id = "accelerator-failed",
+       .title = "The driver could not start an accelerator",
+       .explanation = "The accelerator's driver reports that the device is not usable.",
+       .cure = "Cut the power and start again; if it stays, update the accelerator's driver and "
+               "firmware together, then have it replaced.",
+       .command = "dmesg | grep -F {pci}",
+       .action = Action::power_cycle,
+       .backing = Backing::on_bus,
+       .explains = {"no-gpu"},
+       .match = accelerators_failed},
+      {.id = "contiguous-memory-exhausted",
+       .title = "The Jetson has too little contiguous memory for its GPU",
+       .explanation =
+           "The GPU's driver asked for memory in one piece, and the kernel's reserve for "
+           "that (CMA) is too small or used up.",
+       .cure = "Add cma=512M (or more) to the APPEND line of /boot/extlinux/extlinux.conf, and "
+               "reboot; a reboot by itself helps for a time if the reserve is fragmented.",
+       .command = "grep -i cma /proc/meminfo",
+       .action = Action::reboot,
+       .own_cure = true,
+       .backing = Backing::looked,
+       .explains = kNotStarted,
+       .match = no_contiguous_memory},
       {.id = "driver-not-bound",
        .title = "No driver is bound to the GPU",
        .explanation = "The driver's module is loaded, and left this GPU out: it does not support "

@@ -186,9 +186,19 @@ std::vector<Match> xid_events(const Facts& facts) {
       seen.worst = &event;
     seen.count += 1 + event.left_out;
   }
+  // In the order in which they came: the first is nearest to the root.
+  std::vector<std::pair<decltype(events)::key_type, Seen>> in_order(events.begin(), events.end());
+  std::ranges::sort(in_order, {}, [](const auto& event) { return event.second.first; });
   std::vector<Match> matches;
-  for (const auto& [key, seen] : events) {
+  for (const auto& [key, seen] : in_order) {
     const auto& [code, address, state] = key;
+    // Channels that were removed because of an Xid that is reported itself are a part of that.
+    const auto cause = code == 45 ? named_cause(*seen.last) : std::nullopt;
+    const auto follows = [&](const auto& other) {
+      return cause == std::get<0>(other.first) && address == std::get<1>(other.first) &&
+             std::get<2>(other.first) != XidState::past;
+    };
+    if (state != XidState::past && std::ranges::any_of(events, follows)) continue;
     Match match = about_xid(code);
     match.id = fmt::format("xid-{}", code);
     // NVLink's events each say how grave they are; of a recovery action the newest one holds.

@@ -21,6 +21,7 @@ using pci_vendor::kAmd, pci_vendor::kIntel, pci_vendor::kNvidia;
 constexpr std::uint32_t kDisplay = 0x03;        // base class
 constexpr std::uint32_t kAccelerator = 0x1200;  // processing accelerator
 constexpr std::uint32_t kOtherBridge = 0x0680;  // NVSwitch
+constexpr std::uint32_t kEthernet = 0x0200, kInfiniBand = 0x0207;
 
 struct Slot {
   PciAddress address;
@@ -45,10 +46,6 @@ class Function {
     return std::string(last_component(*target));
   }
   bool has(const char* name) const { return host_.exists(base_ + name); }
-  Result<std::string> resolved() const {
-    if (auto link = host_.read_link(base_)) return link;
-    return host_.real_path(base_);
-  }
   PcieLink link(const char* speed, const char* width) const {
     PcieLink link;
     if (const auto value = text(speed)) link.generation = parse_link_speed(*value);
@@ -147,11 +144,9 @@ PciDevice identify(Host& host, const Slot& slot) {
   device.device_id = narrow<std::uint16_t>(function.hex("/device")).value_or(0);
   device.runtime_status = function.text("/power/runtime_status");
   device.driver = function.link_name("/driver");
-  if (const auto path = function.resolved()) {
-    auto parsed = parse_pci_path(*path);
-    device.path = std::move(parsed.path);
-    device.host_bridge = std::move(parsed.host_bridge);
-  }
+  auto path = pci_path_of(host, slot.address);
+  device.path = std::move(path.path);
+  device.host_bridge = std::move(path.host_bridge);
   if (const auto name = pci_device_name(device.vendor_id, device.device_id))
     device.name = std::string(*name);
   if (const auto group = function.link_name("/iommu_group"))
@@ -159,6 +154,20 @@ PciDevice identify(Host& host, const Slot& slot) {
   // A virtual function is a share of a GPU for guests, no GPU of this machine.
   device.is_gpu = gpu_class(device.vendor_id, device.class_code) && !function.has("/physfn");
   return device;
+}
+
+// An InfiniBand adapter, or an EFA (the ids of Linux's efa driver), without a driver.
+bool is_idle_adapter(Host& host, const Slot& slot) {
+  constexpr std::uint16_t kAmazon = 0x1d0f, kFirstEfa = 0xefa0, kLastEfa = 0xefaf;
+  const Function function(host, slot.address);
+  if (slot.class_code >> 8 == kEthernet) {
+    if (function.hex("/vendor") != kAmazon) return false;
+    const auto device = function.hex("/device").value_or(0);
+    if (device < kFirstEfa || device > kLastEfa) return false;
+  } else if (slot.class_code >> 8 != kInfiniBand) {
+    return false;
+  }
+  return !function.link_name("/driver") && !function.has("/physfn");
 }
 
 void read_details(Host& host, PciDevice& device) {
@@ -221,6 +230,8 @@ void find_pci(Host& host, Machine& machine) {
   auto slots = list_slots(host);
   choose(host, slots);
   for (const auto& slot : slots) {
+    if (!slot.detailed && is_idle_adapter(host, slot))
+      machine.network.emplace_back().pci = slot.address;
     if (!slot.detailed) continue;
     const auto& device = machine.pci.emplace_back(identify(host, slot));
     if (!device.is_gpu) continue;

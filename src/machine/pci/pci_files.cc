@@ -1,5 +1,6 @@
 #include "machine/pci/pci_files.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/bytes.h"
@@ -68,6 +69,24 @@ PciPath parse_pci_path(std::string_view device_path) {
     }
   }
   return out;
+}
+
+PciPath pci_path_of(Host& host, const PciAddress& address) {
+  const std::string base = "/sys/bus/pci/devices/" + address.text();
+  auto folder = host.read_link(base);
+  if (!folder) folder = host.real_path(base);
+  return folder ? parse_pci_path(*folder) : PciPath();
+}
+
+std::optional<PathKind> kind_of_path(const PciPath& a, const PciPath& b) {
+  if (a.path.empty() || b.path.empty() || !a.host_bridge || a.host_bridge != b.host_bridge)
+    return std::nullopt;
+  const auto [end_a, end_b] =
+      std::mismatch(a.path.begin(), a.path.end(), b.path.begin(), b.path.end());
+  if (end_a == a.path.begin()) return PathKind::host_bridge;
+  // Bridges below the last common one, the devices themselves not counted.
+  const auto below = std::max(a.path.end() - end_a, b.path.end() - end_b) - 1;
+  return below <= 1 ? PathKind::same_switch : PathKind::multiple_switches;
 }
 
 PcieLink slower_of(const PcieLink& a, const PcieLink& b) {

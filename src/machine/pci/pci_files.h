@@ -30,6 +30,10 @@ struct PciPath {
 // "../../../devices/pci0000:16/0000:16:01.0/0000:17:00.0"
 PciPath parse_pci_path(std::string_view device_path);
 
+PciPath pci_path_of(Host& host, const PciAddress& address);
+// How two devices are joined below a host bridge; nothing when that is not known, or not the same.
+std::optional<PathKind> kind_of_path(const PciPath& a, const PciPath& b);
+
 // The lesser generation and width; of one that is unknown, the other.
 PcieLink slower_of(const PcieLink& a, const PcieLink& b);
 // What the port is set to run at most, as a generation: the target link speed of its PCI Express

@@ -57,6 +57,10 @@ constexpr std::string_view kTopics[] = {
     "dxgk",
     "GPU HANG",
     "nvgpu",
+    "mlx5_core ",
+    "mlx4_core ",
+    "habanalabs ",
+    "cma: ",
 };
 // "no space for" and the like of devices that are not GPUs are kept too: a line is short.
 
@@ -74,15 +78,12 @@ Parsed split_time(std::string_view line) {
 }
 
 // Those whose messages begin "NAME: ". Of devices any driver may write.
-constexpr std::string_view kWriters[] = {"NVRM",       "nvidia",     "nvidia-nvlink",
-                                         "nvidia-uvm", "nvidia_uvm", "nvidia-modeset",
-                                         "nvidia_drm", "nouveau",    "amdgpu",
-                                         "amdkfd",     "kfd",        "radeon",
-                                         "i915",       "xe",         "nvgpu",
-                                         "dxgk",       "hv_vmbus",   "DMAR",
-                                         "AMD-Vi",     "PM",         "ACPI",
-                                         "Lockdown",   "PKCS#7",     "secureboot",
-                                         "vfio_pci",   "vfio-pci",   "drm"};
+constexpr std::string_view kWriters[] = {
+    "NVRM",       "nvidia",   "nvidia-nvlink", "nvidia-uvm", "nvidia_uvm", "nvidia-modeset",
+    "nvidia_drm", "nouveau",  "amdgpu",        "amdkfd",     "kfd",        "radeon",
+    "i915",       "xe",       "nvgpu",         "dxgk",       "hv_vmbus",   "DMAR",
+    "AMD-Vi",     "PM",       "ACPI",          "Lockdown",   "PKCS#7",     "secureboot",
+    "vfio_pci",   "vfio-pci", "drm",           "cma"};
 // Families: "nvidia-nvswitch3", "vfio_iommu_type1_attach_group".
 constexpr std::string_view kWriterFamilies[] = {"nvidia-nvswitch", "vfio", "nvidia_"};
 // The kernel's messages that name no writer.
@@ -280,6 +281,7 @@ constexpr ReadNumber kReadNumbers[] = {
     {"loading NVIDIA UNIX ", "  "},
     {"RmInitAdapter failed! ", "("},
     {"", "the version "},  // of an API mismatch
+    {"", "severity("},     // of mlx5's health reports
     {"skipped device ", "skipped device "},
     {"AER: ", " id="},
     {"not ready ", "not ready "},
@@ -324,6 +326,8 @@ std::optional<LogMessage> parse_message(std::string_view line) {
     take_tags(rest);
     return LogMessage{line.substr(0, line.find(' ')) == "kfd" ? "amdgpu" : "dxg", rest};
   }
+  if (auto rest = line; take(rest, "habanalabs ") && take_numbered(rest, "hl", ": "))
+    return LogMessage{"habanalabs", rest};
   if (auto rest = line; take_numbered(rest, "{", "}[Hardware Error]:"))
     return LogMessage{"[Hardware Error]", rest};
   for (const auto start : kNameless)
@@ -360,11 +364,14 @@ bool says(std::string_view line, std::string_view pattern) {
   return message && says(*message, pattern);
 }
 
-bool is_about_gpus(std::string_view line) {
+namespace {
+bool has_topic(std::string_view line) {
   return std::any_of(std::begin(kTopics), std::end(kTopics),
-                     [&](std::string_view topic) { return contains(line, topic); }) &&
-         parse_message(line);
+                     [&](std::string_view topic) { return contains(line, topic); });
 }
+}  // namespace
+
+bool is_about_gpus(std::string_view line) { return has_topic(line) && parse_message(line); }
 
 std::optional<XidEvent> parse_xid(std::string_view line) {
   auto rest = line;
@@ -446,7 +453,8 @@ void KernelLogReader::line(std::string_view line) {
     believed_ = begins_record(parsed.text);
   }
   const bool by_writer = !continues || (!writer_.empty() && text.starts_with(writer_));
-  if (!believed_ || !by_writer || !is_about_gpus(text)) return;
+  if (!believed_ || !by_writer || !has_topic(text)) return;
+  if (continues && !parse_message(text)) return;  // of a first line it is known
   keep_xid();
   xid_ = parse_xid(text);
   if (xid_)

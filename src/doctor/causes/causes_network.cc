@@ -1,0 +1,371 @@
+// Network ports that training needs. None makes a GPU unusable: work on several nodes stops or
+// slows down. One look tells no port that is unused on purpose from one that failed, so a port is
+// compared with its siblings: those of the same board (or chip), and, if it is down, in the same
+// place.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "base/text.h"
+#include "doctor/facts.h"
+
+namespace gpuready::doctor {
+namespace {
+
+struct Place {
+  const NetworkAdapter* adapter;
+  const NetworkPort* port;
+};
+
+std::string file_of(const Place& place, std::string_view file) {
+  return fmt::format("/sys/class/infiniband/{}/ports/{}/{}", place.adapter->name.value_or("?"),
+                     place.port->port, file);
+}
+
+Match about(const NetworkAdapter& adapter) {
+  Match match;
+  if (adapter.pci) match.pci.push_back(*adapter.pci);
+  return match;
+}
+
+std::string kind_of(const NetworkAdapter& adapter) {
+  return adapter.board_id.value_or(adapter.hca_type.value_or(""));
+}
+
+using Group = std::vector<Place>;
+// What is alike, by board, link layer and `also`. A virtual function's ports are its guest's.
+template <class Also>
+std::vector<Group> groups(const Machine& machine, Also&& also) {
+  std::map<std::tuple<std::string, std::string, int>, Group> by_kind;
+  for (const auto& adapter : machine.network)
+    for (const auto& port : adapter.ports)
+      if (!adapter.virtual_function)
+        by_kind[{kind_of(adapter), port.link_layer.value_or(""), also(adapter, port)}].push_back(
+            {&adapter, &port});
+  std::vector<Group> out;
+  for (auto& [kind, group] : by_kind) out.push_back(std::move(group));
+  return out;
+}
+int nothing_else(const NetworkAdapter&, const NetworkPort&) { return 0; }
+// The second port of a card, which often has no cable, is another function or another number.
+int slot_place(const NetworkAdapter& adapter, const NetworkPort& port) {
+  return port.port * 8 + (adapter.pci ? adapter.pci->function : 0);
+}
+
+bool is_active(const Place& place) { return place.port->state == "ACTIVE"; }
+std::size_t active(const Group& group) {
+  return static_cast<std::size_t>(std::ranges::count_if(group, is_active));
+}
+
+std::uint64_t count_of(const NetworkPort& port, const std::string& counter) {
+  const auto found = port.counters.find(counter);
+  return found == port.counters.end() ? 0 : found->second;
+}
+
+std::vector<Match> ports_down(const Facts& facts) {
+  std::vector<Match> matches;
+  for (const auto& group : groups(facts.machine, slot_place)) {
+    const auto up = active(group);
+    for (const auto& place : group) {
+      const auto& port = *place.port;
+      if (port.state != "DOWN") continue;
+      const auto losses = count_of(port, "link_downed");
+      if (!(up >= 2 && up > group.size() - up) && losses == 0) continue;
+      Match match = about(*place.adapter);
+      match.evidence.push_back(
+          evidence(file_of(place, "state"),
+                   fmt::format("{}, {}", *port.state, port.physical_state.value_or("unknown"))));
+      if (up > 0)
+        match.evidence.push_back(evidence("ports of the same board in the same place",
+                                          fmt::format("{} of {} are ACTIVE", up, group.size())));
+      if (losses > 0)
+        match.evidence.push_back(
+            evidence(file_of(place, "counters/link_downed"), std::to_string(losses)));
+      matches.push_back(std::move(match));
+    }
+  }
+  return matches;
+}
+
+std::vector<Match> not_configured(const Facts& facts) {
+  std::vector<Match> matches;
+  for (const auto& group : groups(facts.machine, nothing_else))
+    for (const auto& place : group) {
+      const auto& port = *place.port;
+      if (port.link_layer != "InfiniBand" || port.physical_state != "LinkUp") continue;
+      if (port.state != "INIT" && port.state != "ARMED") continue;
+      Match match = about(*place.adapter);
+      match.evidence.push_back(evidence(file_of(place, "state"), *port.state));
+      matches.push_back(std::move(match));
+    }
+  return matches;
+}
+
+// What more than half of the active ports have, if another has less.
+template <class Value>
+std::optional<Value> usual(const Group& group, std::optional<Value> NetworkPort::* field) {
+  std::map<Value, std::size_t> counts;
+  for (const auto& place : group)
+    if (const auto& value = place.port->*field; value && is_active(place)) ++counts[*value];
+  for (const auto& [value, count] : counts)
+    if (count >= 2 && count * 2 > active(group)) return value;
+  return std::nullopt;
+}
+
+std::vector<Match> links_reduced(const Facts& facts) {
+  std::vector<Match> matches;
+  for (const auto& group : groups(facts.machine, nothing_else)) {
+    const auto rate = usual(group, &NetworkPort::rate_gbps);
+    const auto width = usual(group, &NetworkPort::width);
+    for (const auto& place : group) {
+      const auto& port = *place.port;
+      const bool slow = rate && port.rate_gbps && *port.rate_gbps < *rate;
+      const bool narrow = width && port.width && *port.width < *width;
+      if (!is_active(place) || (!slow && !narrow)) continue;
+      Match match = about(*place.adapter);
+      match.evidence.push_back(evidence(
+          file_of(place, "rate"), fmt::format("{:g} Gbit/s over {} lanes; most of its "
+                                              "siblings have {:g} over {}",
+                                              port.rate_gbps.value_or(0), port.width.value_or(0),
+                                              rate.value_or(0), width.value_or(0))));
+      matches.push_back(std::move(match));
+    }
+  }
+  return matches;
+}
+
+// How many errors a good link has at most since the machine started. The InfiniBand specification's
+// bit error rate of 10^-12 is about 120 symbol errors an hour; of the others ibcheckerrors of
+// infiniband-diags warns from 10 on, and what rebooting switches add is one or two a day at most.
+struct ErrorLimit {
+  const char* counter;
+  double per_hour;
+  std::uint64_t at_once;
+  std::uint64_t full;  // where the port's counter stops; 0: not before it is a warning
+};
+constexpr ErrorLimit kErrorLimits[] = {{"symbol_error", 120, 120, 65535},
+                                       {"link_downed", 2.0 / 24, 10, 255},
+                                       {"link_error_recovery", 2.0 / 24, 10, 255},
+                                       {"local_link_integrity_errors", 0, 10, 15},
+                                       {"excessive_buffer_overrun_errors", 0, 10, 15}};
+
+std::vector<Match> link_errors(const Facts& facts) {
+  const double hours = static_cast<double>(facts.machine.system.uptime_seconds.value_or(0)) / 3600;
+  std::vector<Match> matches;
+  for (const auto& group : groups(facts.machine, nothing_else))
+    for (const auto& place : group) {
+      Match match = about(*place.adapter);
+      for (const auto& limit : kErrorLimits) {
+        const auto count = count_of(*place.port, limit.counter);
+        const double most = std::max(static_cast<double>(limit.at_once), limit.per_hour * hours);
+        if (count >= limit.full || static_cast<double>(count) > most)
+          match.evidence.push_back(
+              evidence(file_of(place, fmt::format("counters/{}", limit.counter)),
+                       fmt::format("{}; up to {:.0f} are usual", count, most)));
+      }
+      if (!match.evidence.empty()) matches.push_back(std::move(match));
+    }
+  return matches;
+}
+
+std::vector<Match> firmware_differs(const Facts& facts) {
+  std::map<std::string, std::map<std::string, std::vector<const NetworkAdapter*>>> boards;
+  for (const auto& adapter : facts.machine.network)
+    if (adapter.firmware && !adapter.virtual_function && !kind_of(adapter).empty())
+      boards[kind_of(adapter)][*adapter.firmware].push_back(&adapter);
+  std::vector<Match> matches;
+  for (const auto& [board, versions] : boards) {
+    if (versions.size() < 2) continue;
+    Match match;
+    for (const auto& [version, adapters] : versions) {
+      std::vector<std::string> names;
+      for (const auto* adapter : adapters) {
+        names.push_back(adapter->name.value_or("?"));
+        if (adapter->pci) match.pci.push_back(*adapter->pci);
+      }
+      match.evidence.push_back(evidence("/sys/class/infiniband/*/fw_ver",
+                                        fmt::format("{}: {}", version, join(names, ", "))));
+    }
+    matches.push_back(std::move(match));
+  }
+  return matches;
+}
+
+std::vector<Match> without_driver_bound(const Facts& facts) {
+  std::vector<Match> matches;
+  for (const auto& adapter : facts.machine.network) {
+    if (adapter.name || !adapter.pci) continue;
+    Match match = about(adapter);
+    match.evidence.push_back(evidence(
+        fmt::format("/sys/bus/pci/devices/{}/driver", adapter.pci->text()), "no driver is bound"));
+    matches.push_back(std::move(match));
+  }
+  return matches;
+}
+
+// mlx5's health reports begin "Health issue observed, TEXT, severity(N)", as syslog numbers N.
+bool is_grave(std::string_view line) {
+  constexpr std::string_view kHealth = "Health issue observed", kSeverity = "severity(";
+  if (!contains(line, kHealth)) return true;
+  const auto at = line.find(kSeverity);
+  return at != line.npos && line.substr(at + kSeverity.size(), 1) <= "3";
+}
+
+bool works_now(const Machine& machine, const PciAddress& address) {
+  return std::ranges::any_of(machine.network, [&](const NetworkAdapter& adapter) {
+    return adapter.pci == address &&
+           std::ranges::any_of(adapter.ports,
+                               [](const NetworkPort& port) { return port.state == "ACTIVE"; });
+  });
+}
+
+std::vector<Match> firmware_failed(const Facts& facts) {
+  std::map<PciAddress, Match> by_adapter;
+  for (const auto& hit :
+       log_hits(facts.machine,
+                {"mlx5_core: ...device's health compromised", "mlx5_core: ...Fatal error ",
+                 "mlx5_core: ...Health issue observed", "mlx5_core: ...assert_exit_ptr",
+                 "mlx5_core: ...synd 0x", "mlx5_core: ...Will cause a leak of a command resource",
+                 "mlx5_core: ...mlx5_init_one failed", "mlx5_core: ...in pre-initializing state",
+                 "mlx4_core: Internal error detected"})) {
+    if (!hit.pci || !is_grave(hit.text)) continue;
+    auto& match = by_adapter[*hit.pci];
+    match.pci = {*hit.pci};
+    if (match.evidence.size() < 2) match.evidence.push_back(evidence("kernel log", hit.text));
+  }
+  std::vector<Match> matches;
+  for (auto& [address, match] : by_adapter) {
+    if (works_now(facts.machine, address)) {
+      match.standing = Standing::past;
+      match.title = "A network adapter's firmware failed earlier, and works again";
+      match.cure = "If it comes again: update the adapter's firmware, then replace the adapter.";
+      match.action = Action::check_again;
+    }
+    matches.push_back(std::move(match));
+  }
+  return matches;
+}
+
+// DMA-BUF does without a module, from Linux 5.12 on with NVIDIA's open kernel module (NVIDIA, GPU
+// Operator, "GPUDirect RDMA").
+std::vector<Match> no_peer_memory(const Facts& facts) {
+  const auto& machine = facts.machine;
+  const auto& nvidia = machine.nvidia;
+  if (nvidia.peer_memory || !nvidia.module_flavour || in_container(machine)) return {};
+  const auto kernel = parse_version(find_version(machine.system.kernel_release).value_or(""));
+  if (!kernel || (nvidia.module_flavour == "open" && *kernel >= Version{{5, 12}})) return {};
+  const auto can = [&](const Gpu& gpu) {  // GeForce has no GPUDirect RDMA
+    return gpu.vendor == Vendor::nvidia && gpu.pci && !contains(gpu.name, "GeForce") &&
+           runs_now(machine, *gpu.pci);
+  };
+  if (std::ranges::none_of(machine.gpus, can)) return {};
+  for (const auto& adapter : machine.network)
+    for (const auto& port : adapter.ports)
+      if (port.state == "ACTIVE" && (adapter.driver.value_or("").starts_with("mlx") ||
+                                     adapter.hca_type.value_or("").starts_with("MT"))) {
+        Match match = about(adapter);
+        match.evidence.push_back(
+            evidence("/sys/module", "neither nvidia_peermem nor nv_peer_mem is loaded"));
+        return {match};
+      }
+  return {};
+}
+
+constexpr CureInside kAskHost{"Ask the host's administrator to look at this adapter.",
+                              Action::ask_host};
+
+}  // namespace
+
+std::vector<Cause> network_causes() {
+  return {
+      {.id = "network-firmware-failed",
+       .severity = Severity::warning,
+       .title = "A network adapter's firmware failed",
+       .explanation = "The adapter's driver reports that its firmware stopped or does not answer. "
+                      "What communicates through it hangs or fails; the GPUs are not affected.",
+       .cure =
+           "Cut the machine's power and start it again; if it comes again, update the adapter's "
+           "firmware, then replace the adapter.",
+       .command = "dmesg | grep -E 'mlx[45]_core'",
+       .action = Action::power_cycle,
+       .in_container = kAskHost,
+       .explains = {"network-port-down", "network-driver-missing", "network-port-not-configured"},
+       .match = firmware_failed},
+      {.id = "network-driver-missing",
+       .severity = Severity::warning,
+       .title = "No driver is bound to a network adapter for training",
+       .explanation = "The InfiniBand or EFA adapter is on the bus, and no program can use it.",
+       .cure = "Install and load the adapter's driver: AWS's EFA installer for EFA, the kernel's "
+               "mlx5_core or NVIDIA's DOCA-OFED for InfiniBand.",
+       .command = "lspci -k -s {pci}",
+       .action = Action::configure,
+       .in_container = kAskHost,
+       .match = without_driver_bound},
+      {.id = "network-port-down",
+       .severity = Severity::warning,
+       .title = "A network port is down",
+       .explanation = "Other ports of this kind are active, or it was up before. Training over "
+                      "several nodes fails or slows down without it; the GPUs are not affected.",
+       .cure =
+           "Reseat or replace the cable or transceiver; check that the switch's port is enabled.",
+       .command = "ibstat",
+       .action = Action::replace,
+       .in_container = kAskHost,
+       .match = ports_down},
+      {.id = "network-port-not-configured",
+       .severity = Severity::warning,
+       .title = "An InfiniBand port waits for a subnet manager",
+       .explanation =
+           "Its link is up, and no subnet manager has given it an address, so nothing can "
+           "be sent through it.",
+       .cure = "Start a subnet manager on the switch or on one host (opensm), and look at its log.",
+       .command = "sminfo",
+       .action = Action::configure,
+       .in_container = kAskHost,
+       .match = not_configured},
+      {.id = "network-link-reduced",
+       .severity = Severity::warning,
+       .title = "A network port is slower than its siblings",
+       .explanation =
+           "Its link was negotiated at a lower rate or with fewer lanes than that of most "
+           "ports of the same board. The slowest port sets the pace of training.",
+       .cure = "Reseat or replace the cable or transceiver; check the speed set at the switch.",
+       .command = "ibstat",
+       .action = Action::replace,
+       .in_container = kAskHost,
+       .match = links_reduced},
+      {.id = "network-link-errors",
+       .severity = Severity::warning,
+       .title = "A network port has many link errors",
+       .explanation = "The signal is bad: packets are sent again, or the link was lost repeatedly.",
+       .cure = "Reseat or replace the cable or transceiver; clear the counters (perfquery -R), and "
+               "check again.",
+       .command = "perfquery",
+       .action = Action::replace,
+       .in_container = kAskHost,
+       .match = link_errors},
+      {.id = "network-firmware-differs",
+       .severity = Severity::info,
+       .title = "Network adapters of one kind have different firmware",
+       .explanation = "They work; differences in their speed and behavior may come from this.",
+       .cure = "Update all adapters of this kind to the same version.",
+       .action = Action::configure,
+       .in_container = kAskHost,
+       .match = firmware_differs},
+      {.id = "gpudirect-unavailable",
+       .severity = Severity::info,
+       .title = "Network adapters cannot reach GPU memory directly",
+       .explanation =
+           "Neither the module nvidia_peermem nor DMA-BUF is available for GPUDirect RDMA, "
+           "so data between nodes is copied through the host's memory.",
+       .cure = "For training over several nodes, load the module, also at startup, or install the "
+               "open kernel module.",
+       .command = "sudo modprobe nvidia-peermem",
+       .action = Action::configure,
+       .match = no_peer_memory},
+  };
+}
+
+}  // namespace gpuready::doctor
