@@ -179,12 +179,11 @@ void loop(int trials, Checks& checks) {
 void guard(int trials, Checks& checks) {
   constexpr double kGain = 0.03;
   const double allowed = PromoteOptions().allowances[Kpi::energy];
-  const std::pair<const char*, double> losses[] = {{"none", 0},
-                                                   {"allowed", 1 / (1 - allowed) - 1},
-                                                   {"20%", 0.2},
-                                                   {"50%", 0.5}};
-  fmt::print("Loops of up to 12 pairs, {} trials, p50 noise 0.5%, gain 3%; promoted by energy loss\n",
-             trials);
+  const std::pair<const char*, double> losses[] = {
+      {"none", 0}, {"allowed", 1 / (1 - allowed) - 1}, {"20%", 0.2}, {"50%", 0.5}};
+  fmt::print(
+      "Loops of up to 12 pairs, {} trials, p50 noise 0.5%, gain 3%; promoted by energy loss\n",
+      trials);
   for (const double energy : {0.02, 0.05, 0.1, 0.15, 0.3, 0.5}) {
     fmt::print("energy of a repeat varies by {:>3}%", energy * 100);
     for (const auto& [name, loss] : losses) {
@@ -199,7 +198,8 @@ void guard(int trials, Checks& checks) {
       });
       fmt::print(" {}: {:>6}", name, counts[0]);
       if (loss > 0)
-        checks.expect_rate(counts[0], trials, 0.01, fmt::format("energy lost, {}, {}", energy, name));
+        checks.expect_rate(counts[0], trials, 0.01,
+                           fmt::format("energy lost, {}, {}", energy, name));
     }
     fmt::print("\n");
   }
@@ -295,6 +295,7 @@ int main(int argc, char** argv) {
       {"alike", alike}, {"loop", loop}, {"guard", guard}, {"power", power}, {"steps", steps}};
   Checks checks;
   for (const auto& [name, part] : kParts)
-    if (argc < 3 || name == argv[2] || argv[2] == std::string_view("all")) part(static_cast<int>(*asked), checks);
+    if (argc < 3 || name == argv[2] || argv[2] == std::string_view("all"))
+      part(static_cast<int>(*asked), checks);
   return checks.failed == 0 ? 0 : 1;
 }

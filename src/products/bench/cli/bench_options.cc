@@ -96,9 +96,8 @@ void RuleOptions::declare(CommandSpec& command) {
         .range = Range{0.001, 20}},
        {.name = "--allow-loss",
         .value = &losses,
-        .help =
-            "What a figure may lose, such as energy=10,p95=20 (percent); if not given p50=2, "
-            "throughput=5, memory=5, p95=10 and energy=10. none: the figure may lose anything",
+        .help = "What a figure may lose, such as energy=10,p95=20 (percent); if not given p50=2, "
+                "throughput=5, memory=5, p95=10 and energy=10. none: the figure may lose anything",
         .type = "LIST",
         .commas = true},
        learn_option(alone)});

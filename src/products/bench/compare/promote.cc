@@ -64,7 +64,8 @@ std::optional<std::string> out_of_reach(const KpiComparison& kpi, double most,
   if (have < kRunsToShowNoise || !kpi.reach_percent || *kpi.reach_percent <= most)
     return std::nullopt;
   return fmt::format(
-      "it varies by {:.1f}% from run to run, so {} runs a side rule out a loss from {:.0f}% on, and "
+      "it varies by {:.1f}% from run to run, so {} runs a side rule out a loss from {:.0f}% on, "
+      "and "
       "{:g}% is allowed. Time each run longer (--iters, --repeats), make more runs, or give it up: "
       "--allow-loss {}={:.0f}, or =none",
       std::max(*kpi.base_spread_percent, *kpi.candidate_spread_percent),

@@ -44,8 +44,8 @@ struct Promotion {
   Decision decision = Decision::need_more_runs;
   std::vector<std::string> reasons;
   std::optional<std::uint64_t> further_runs;  // a side, after which it may be decided
-  std::vector<WeakGuard> unguarded;  // a side has no such figure
-  std::vector<WeakGuard> too_noisy;  // compare.reach would not rule out a loss: it blocks
+  std::vector<WeakGuard> unguarded;           // a side has no such figure
+  std::vector<WeakGuard> too_noisy;           // compare.reach would not rule out a loss: it blocks
   std::string idea;
   double least_gain_percent = 0, risk_percent = 0;
   Comparison comparison;  // of its differences, those beside the idea are refused

@@ -101,7 +101,8 @@ TEST(BenchPromote, ALossThatIsNotRuledOutWaits) {
   EXPECT_TRUE(text.starts_with("need_more_runs")) << text;
 }
 
-// It looks better by some percent, and a loss of twice what is allowed is unlikely: neither is proof.
+// It looks better by some percent, and a loss of twice what is allowed is unlikely: neither is
+// proof.
 TEST(BenchPromote, AGuardTooNoisyForItsAllowanceBlocksAndSaysWhatWouldDo) {
   Side base = base_side({1000, 1002, 1001, 1000, 999, 1000, 1001, 1000});
   Side candidate = candidate_side({900, 902, 899, 901, 898, 900, 901, 899});
@@ -152,10 +153,9 @@ TEST(BenchPromote, AFigureThatNoRunHasIsTold) {
   std::vector<std::string> unguarded;
   for (const auto& [kpi, reason] : result->unguarded)
     unguarded.push_back(fmt::format("{}: {}", name_of(kpi), reason));
-  EXPECT_EQ(unguarded,
-            (std::vector<std::string>{"p95: no run has it; it needs 200 samples a run",
-                                      "energy: no run has it; timed for 0.2 s",
-                                      "memory: no run has it"}));
+  EXPECT_EQ(unguarded, (std::vector<std::string>{"p95: no run has it; it needs 200 samples a run",
+                                                 "energy: no run has it; timed for 0.2 s",
+                                                 "memory: no run has it"}));
 }
 
 TEST(BenchPromote, ThreeRunsDoNotShowWhetherAMachineHasTwoClocks) {
