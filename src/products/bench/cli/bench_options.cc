@@ -96,10 +96,8 @@ void RuleOptions::declare(CommandSpec& command) {
         .range = Range{0.001, 20}},
        {.name = "--allow-loss",
         .value = &losses,
-        .help =
-            "What a figure may lose, such as energy=10,p95=20 (percent); if not given p50=2, "
-            "throughput=5, memory=5, p95=10 and energy=10. none: the figure may lose anything. One "
-            "that is named here is insisted on, however noisy it is",
+        .help = "What a figure may lose, such as energy=10,p95=20 (percent); if not given p50=2, "
+                "throughput=5, memory=5, p95=10 and energy=10. none: the figure may lose anything",
         .type = "LIST",
         .commas = true},
        learn_option(alone)});
@@ -119,7 +117,6 @@ Result<void> RuleOptions::set(bench::PromoteOptions& rule) const {
                   fmt::format("--allow-loss {}: write a figure and percent, such as energy=10, or "
                               "energy=none",
                               printable(text)));
-    rule.insisted.push_back(*kpi);
     if (percent)
       rule.allowances[*kpi] = *percent / 100;
     else

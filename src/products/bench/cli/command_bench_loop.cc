@@ -151,9 +151,15 @@ class Loop {
   void tell_noise(const bench::Promotion& so_far) {
     if (options_.globals.quiet) return;
     progress_.clear();
-    for (const auto& kpi : so_far.unguarded)
-      if (told_.insert(kpi.substr(0, kpi.find_first_of(" :"))).second)
-        std::fputs(printable("not guarded: " + kpi + "\n").c_str(), stderr);
+    for (const auto* guards : {&so_far.unguarded, &so_far.too_noisy})
+      for (const auto& guard : *guards)
+        if (told_.insert(guard.kpi).second)
+          std::fputs(printable(fmt::format("{} {}: {}\n", name_of(guard.kpi),
+                                           guards == &so_far.too_noisy ? "is too noisy to guard"
+                                                                       : "is not guarded",
+                                           guard.reason))
+                         .c_str(),
+                     stderr);
   }
 
   // What a look that was not due would find is not told: it has no share of the error.
@@ -247,7 +253,7 @@ class Loop {
 
   BenchLoopOptions& options_;
   Host& host_;
-  std::set<std::string> told_;        // figures, each once
+  std::set<bench::Kpi> told_;         // each once
   std::optional<std::string> value_;  // of the variable in the candidate's runs
   ProgressLine progress_{options_.globals.quiet};
 };

@@ -18,9 +18,6 @@ namespace {
 // move with it, and an equal split would make the first need more runs for nothing.
 constexpr double kFirstShare = 0.9;
 
-// The error, to one side, of what is likely and not sure.
-constexpr double kLikely = 0.1;
-
 // From this number of runs a side on, all runs of one side in one state of the machine and all of
 // the other in another are too rare to count: 2 of 2^10. Fewer decide if the clocks were recorded
 // and steady, if earlier runs would have shown two states, or if the difference is greater than
@@ -335,7 +332,6 @@ void conclude(Work& work, double weight, const CompareOptions& options) {
   const double alone = e.half_width(options.error);
   result.alone_low_percent = percent(e.difference - alone);
   result.alone_high_percent = percent(e.difference + alone);
-  result.likely_low_percent = percent(e.difference - e.half_width(2 * kLikely));
   const auto runs = std::max(options.reach.runs, std::min(e.base_runs, e.candidate_runs));
   result.reach_percent = -percent(-half_width_at(e, runs, options.reach.error));
   const double margin = std::log1p(options.margin);

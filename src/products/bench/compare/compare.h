@@ -76,7 +76,6 @@ struct KpiComparison {
   std::optional<double> gain_percent, low_percent, high_percent;
   std::optional<double> alone_low_percent, alone_high_percent;  // of this KPI and no other
   std::optional<double> p, adjusted_p;
-  std::optional<double> likely_low_percent;  // it is better than this at 90%
   // The loss that CompareOptions::reach.runs a side would rule out if nothing differed.
   std::optional<double> reach_percent;
   std::string design, method;

@@ -29,7 +29,6 @@ FIELDS_OF(KpiComparison) {
   FIELD(alone_high_percent, "Its upper end.");
   FIELD(p, "The chance of such a difference where there is none.", {.unit = "1"});
   FIELD(adjusted_p, "The same, corrected over all KPIs and stacks.", {.unit = "1"});
-  FIELD(likely_low_percent, "The gain is above this with a certainty of only 90%.");
   FIELD(reach_percent,
         "The loss that 12 runs a side (of bench loop: its maximum) would rule out if nothing "
         "differed; more, if there are more.");

@@ -8,14 +8,20 @@ namespace gpuready {
 
 namespace bench {
 
+FIELDS_OF(WeakGuard) {
+  visit.about("bench_weak_guard", "A figure whose loss is not known.");
+  FIELD(kpi, "p50, p95, throughput, energy or memory.", kAlways);
+  FIELD(reason, "Why, and the cure.", kAlways);
+}
+
 FIELDS_OF(Promotion) {
   visit.about("bench_promotion", "Whether the candidate may replace the base.");
   FIELD(decision, "promote, reject or need_more_runs.");
   FIELD(reasons, "Why.", kAlways);
   FIELD(further_runs, "Further runs a side after which it may be decided.");
-  FIELD(
-      unguarded,
-      "Figures whose allowance was not tested, each with the reason: not measured, or too noisy.");
+  FIELD(unguarded, "Figures whose allowance was not tested, since a side does not have them.");
+  FIELD(too_noisy,
+        "Figures that forbid a promotion because no foreseen number of runs rules out their loss.");
   FIELD(idea, "The one thing that the candidate was to change.");
   FIELD(least_gain_percent, "What a gain must be above.");
   FIELD(risk_percent, "The chance of a promotion that the truth does not deserve.");

@@ -64,10 +64,13 @@ std::optional<std::string> out_of_reach(const KpiComparison& kpi, double most,
   if (have < kRunsToShowNoise || !kpi.reach_percent || *kpi.reach_percent <= most)
     return std::nullopt;
   return fmt::format(
-      "it varies by {:.1f}% from run to run, so {} runs a side tell a loss from {:.0f}% on, and "
-      "{:g}% is allowed. Time each run longer (--iters, --repeats), or make more runs",
+      "it varies by {:.1f}% from run to run, so {} runs a side rule out a loss from {:.0f}% on, "
+      "and "
+      "{:g}% is allowed. Time each run longer (--iters, --repeats), make more runs, or give it up: "
+      "--allow-loss {}={:.0f}, or =none",
       std::max(*kpi.base_spread_percent, *kpi.candidate_spread_percent),
-      std::max<std::uint64_t>(options.compare.reach.runs, have), *kpi.reach_percent, most);
+      std::max<std::uint64_t>(options.compare.reach.runs, have), *kpi.reach_percent, most,
+      name_of(kpi.kpi), std::ceil(*kpi.reach_percent));
 }
 
 // What no KPI may lose: each is asked at the whole risk, since all must answer well.
@@ -77,23 +80,21 @@ void judge_allowances(Promotion& result, const StackComparison& stack,
     const auto allowed = options.allowances.find(kpi.kpi);
     if (allowed == options.allowances.end()) continue;
     if (!kpi.alone_low_percent) {
-      result.unguarded.push_back(fmt::format("{}: {}", name_of(kpi.kpi), kpi.reason));
+      result.unguarded.push_back({kpi.kpi, kpi.reason});
       continue;
     }
     const double most = allowed->second * 100;
-    if (kpi.outcome == Outcome::same || *kpi.alone_low_percent >= -most) continue;
+    // Equal counts of memory have no noise.
+    const bool equal = kpi.outcome == Outcome::same && std::fabs(*kpi.gain_percent) < 1e-9;
+    if (equal || *kpi.alone_low_percent >= -most) continue;
     if (*kpi.alone_high_percent < -most) {
       result.decision = Decision::reject;
       result.reasons.push_back(
           fmt::format("worse in {}: at most {:g}% is allowed", gain_text(kpi), most));
       continue;
     }
-    const auto noisy = out_of_reach(kpi, most, options);
-    if (noisy) result.unguarded.push_back(fmt::format("{}: {}", gain_text(kpi), *noisy));
-    const bool insisted = std::ranges::find(options.insisted, kpi.kpi) != options.insisted.end();
-    // A figure so noisy need not be known at the stated risk.
-    const bool likely = *kpi.gain_percent >= -most && *kpi.likely_low_percent >= -2 * most;
-    if (noisy && !insisted && likely) continue;
+    if (auto noisy = out_of_reach(kpi, most, options))
+      result.too_noisy.push_back({kpi.kpi, std::move(*noisy)});
     result.reasons.push_back(
         fmt::format("{}: a loss of more than {:g}% is not ruled out", gain_text(kpi), most));
     result.further_runs =

@@ -29,21 +29,23 @@ struct PromoteOptions {
                            {Kpi::throughput, 0.05},
                            {Kpi::energy, 0.1},
                            {Kpi::memory, 0.05}};
-  // Guarded however noisy they are. Of the others, one whose noise the runs that are to be made
-  // (compare.reach) cannot overcome must not look worse than allowed, nor twice as bad at 90%, and
-  // is reported.
-  std::vector<Kpi> insisted = {Kpi::p50, Kpi::throughput};
   std::vector<Kpi> kpis;  // of which one must gain; empty: any
   // The one thing that the candidate may change: "commit", "flags", the name of an environment
   // variable, or what else a Difference is called. Nothing: such differences are reported only.
   std::optional<std::string> idea;
 };
 
+struct WeakGuard {
+  Kpi kpi = Kpi::p50;
+  std::string reason;
+};
+
 struct Promotion {
   Decision decision = Decision::need_more_runs;
   std::vector<std::string> reasons;
   std::optional<std::uint64_t> further_runs;  // a side, after which it may be decided
-  std::vector<std::string> unguarded;  // KPIs whose loss could not be ruled out or in, and why
+  std::vector<WeakGuard> unguarded;           // a side has no such figure
+  std::vector<WeakGuard> too_noisy;           // compare.reach would not rule out a loss: it blocks
   std::string idea;
   double least_gain_percent = 0, risk_percent = 0;
   Comparison comparison;  // of its differences, those beside the idea are refused

@@ -17,6 +17,15 @@ std::string further_text(const Promotion& promotion) {
   return fmt::format("About {} more runs a side may decide it.", *promotion.further_runs);
 }
 
+std::vector<std::string> guard_lines(const Promotion& promotion) {
+  std::vector<std::string> lines;
+  for (const auto& [kpi, reason] : promotion.unguarded)
+    lines.push_back(fmt::format("Not guarded: {}: {}", name_of(kpi), reason));
+  for (const auto& [kpi, reason] : promotion.too_noisy)
+    lines.push_back(fmt::format("Too noisy to guard: {}: {}", name_of(kpi), reason));
+  return lines;
+}
+
 }  // namespace
 
 std::string conclusion_of(const Promotion& promotion) {
@@ -46,8 +55,7 @@ std::string render_terminal(const Promotion& promotion, const Envelope& envelope
   text.paragraph(0, {text.mark(tone) + " "}, conclusion_of(promotion), ink_of(tone));
   if (const auto further = further_text(promotion); !further.empty())
     text.paragraph(2, {""}, further);
-  for (const auto& kpi : promotion.unguarded)
-    text.paragraph(2, {""}, "Not guarded: " + kpi + ".", Ink::dim);
+  for (const auto& line : guard_lines(promotion)) text.paragraph(2, {""}, line + ".", Ink::dim);
   return comparison + text.take();
 }
 
@@ -64,8 +72,8 @@ std::string render_markdown(const Promotion& promotion, const Envelope& envelope
       markdown_text(join(comparison.candidate.runs, ", ")));
   text += markdown_differences(comparison);
   if (const auto further = further_text(promotion); !further.empty()) text += "- " + further + "\n";
-  for (const auto& kpi : promotion.unguarded)
-    text += fmt::format("- not guarded: {}\n", markdown_text(kpi));
+  for (const auto& line : guard_lines(promotion))
+    text += fmt::format("- {}\n", markdown_text(line));
   for (const auto& stack : comparison.stacks)
     text += fmt::format("\n## {}\n\n{}", markdown_text(title_of(stack)),
                         markdown_table(stack, comparison.margin_percent));

@@ -58,6 +58,19 @@ TEST(Conditions, EnergyIsOfReadingsThatSawTheWorkAlone) {
   EXPECT_EQ(ran.answer.repeat.no_energy, "");
 }
 
+// From a second of timing on, at 2150 ms: 2200 to 2500 are four readings, 2600 is the fifth.
+TEST(Conditions, EnergyNeedsFivePowerReadingsOfTheWork) {
+  for (const double end_ms : {2550.0, 2650.0}) {
+    ProbeDocument heard;
+    add_series(heard, "power", power_until(3000));
+    RanRepeat ran = repeat();
+    ran.span.end_ms = 3000;
+    ran.answer.sampled_at_ms = {1150, 1150, end_ms, end_ms};
+    add_conditions(heard, "GPU-1", {&ran, 1});
+    EXPECT_EQ(ran.answer.repeat.energy_mj.has_value(), end_ms > 2600) << end_ms;
+  }
+}
+
 TEST(Conditions, TooShortForEnergyIsToldAndNoFigure) {
   ProbeDocument heard;
   add_series(heard, "power", power_until(3000));
