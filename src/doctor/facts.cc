@@ -399,8 +399,8 @@ bool traces_are_gone(const Machine& machine, const Gpu& gpu, int code) {
   const bool clean = gpu.remapping.failed.value_or(false) == false &&
                      gpu.remapping.pending.value_or(false) == false &&
                      gpu.retired.pending.value_or(false) == false;
-  // A contained error may be in no counter.
-  if (code == 94 && !was_reset(machine, gpu)) return false;
+  // A contained error may be in no counter, nor one that the firmware may have missed.
+  if (is_one_of(code, {94, 140}) && !was_reset(machine, gpu)) return false;
   if (is_one_of(code, {48, 94, 95, 140, 171, 172}))
     return clean && gpu.ecc.since_boot.uncorrected == 0u && !failed_call(gpu, "cu", 214);
   if (is_one_of(code, {63, 64}))
@@ -433,7 +433,7 @@ XidState state_of(const Machine& machine, const XidEvent& event) {
                                   [](const NvLink& link) { return link.up.value_or(false); });
   const bool of_links = is_one_of(code, {74, 136, 144, 145, 146, 149, 155});
   if (linked && of_links && works(machine, *gpu)) return XidState::survived;
-  const bool ends_work = is_one_of(code, {79, 119, 120});
+  const bool ends_work = is_one_of(code, {79, 109, 119, 120});
   return ends_work && works(machine, *gpu) ? XidState::survived : XidState::present;
 }
 

@@ -288,6 +288,27 @@ std::vector<Match> no_contiguous_memory(const Facts& facts) {
   return {match};
 }
 
+// What a Jetson's GPU driver logs where it gives the GPU up. Healthy ones log other errors.
+std::vector<Match> tegra_start_failed(const Facts& facts) {
+  const auto& machine = facts.machine;
+  const auto& cuda = machine.nvidia.cuda_start;
+  if (!machine.system.jetson_release || !cuda || cuda->ok()) return {};
+  const auto no_file = log_hits(machine, {"nvgpu ...Direct firmware load for"});
+  const auto failed = log_hits(
+      machine, {"nvgpu: ...ACR bootstrap failed", "nvgpu: ...Failed initialization for",
+                "nvgpu: ...LSF Load failed", "nvgpu: ...Unable to recover GR falcon"});
+  if (no_file.empty() && failed.empty()) return {};
+  Match match = about_all(machine, Vendor::nvidia);
+  for (const auto* hits : {&no_file, &failed})
+    for (const auto& hit : *hits)
+      if (match.evidence.size() < 4) match.evidence.push_back(evidence("kernel log", hit.text));
+  if (!no_file.empty())
+    match.cure =
+        "Put NVIDIA's firmware for this module into /lib/firmware; if the kernel was started with "
+        "firmware_class.path, correct it to a folder that has it; then reboot.";
+  return {match};
+}
+
 const std::vector<std::string_view> kNotStarted = {
     // A module whose every probe fails does not stay loaded.
     "driver-not-loaded",  "driver-not-bound",    "nvml-start-failed", "cuda-start-failed",
@@ -349,6 +370,17 @@ std::vector<Cause> start_causes() {
        .backing = Backing::looked,
        .explains = kNotStarted,
        .match = no_contiguous_memory},
+      {.id = "tegra-gpu-not-started",
+       .title = "The Jetson's GPU driver could not start the GPU",
+       .explanation = "nvgpu failed while it loaded the GPU's firmware, so CUDA finds no device.",
+       .cure = "Install kernel, device tree and firmware of one release of Jetson Linux, those of "
+               "this module, and reboot.",
+       .command = "dmesg | grep -i nvgpu",
+       .action = Action::configure,
+       .own_cure = true,
+       .backing = Backing::looked,
+       .explains = kNotStarted,
+       .match = tegra_start_failed},
       {.id = "driver-not-bound",
        .title = "No driver is bound to the GPU",
        .explanation = "The driver's module is loaded, and left this GPU out: it does not support "
