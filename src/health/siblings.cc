@@ -43,9 +43,6 @@ constexpr Comparison kComparisons[] = {
     {"bandwidth", "h2d", kHostLink, 0.90, kLinkHint},
     {"bandwidth", "d2h", kHostLink, 0.90, kLinkHint},
     {"bandwidth", "dram", "memory", 0.95, kMemoryHint},
-    // A short copy. Single passes run for 30 ms each, the first of a boot at the idle clock.
-    {"memory", "copy_rate_", "", {}, ""},
-    {"memory", "copy_rate", "memory", kBrokenShare, kMemoryHint},
     {"peers", "", "peer link", 0.95, kPeerHint},
     {"tensor", "", "clock", 0.95, kClockHint},
 };
@@ -205,13 +202,15 @@ Finding finding_of(const std::vector<int>& gpus, const std::vector<Slow>& slow) 
 // host, its links to other GPUs), with every metric that shows it. A GPU that is slow in more than
 // one pair is reported once. Compared are rates that no one else had a share in while they were
 // measured:
-//   memory, SMs        below 0.95 of the median of the others; 0.75 by the memory test's short copy
+//   memory, SMs        below 0.95 of the median of the others
 //   links to others    the same; over NVLink, xGMI or one PCIe switch alone, because pairs that
 //                      share a host bridge are measured at the same time
 //   link to the host   below 0.90 one way and 0.80 both ways: the host's memory, which lies nearer
 //                      to some GPUs than to others, has a part in it
 // An error below 0.75 of it, but for links to the host; a warning else.
-// Pageable memory, single NUMA nodes and copies of all GPUs together are not compared.
+// The memory test runs first and its passes take 30 ms each, so its rates depend on how far a GPU
+// has woken up. Pageable memory, single NUMA nodes and copies of all GPUs together are not
+// compared.
 std::vector<Finding> find_slower_siblings(const Machine& machine,
                                           const std::vector<Verdict>& verdicts) {
   std::map<std::string_view, std::vector<Slow>> by_cause;

@@ -6,7 +6,7 @@ expect_exit 1 "$GPUREADY" fleet merge nodes --nodes 'n[1-17]' --json=fleet.json
 expect_in "n[3-4]: GPU 3 has fallen off the bus. Action: power cycle." "$out"
 expect_in "2 nodes (n[3-4]): GPU 3 has fallen off the bus" "$out"
 expect_in "n5: NVIDIA driver: 535.104.05; 15 of 16 siblings: 580.95.05" "$out"
-expect_in "n6 GPU 2: memory: copy 2.61 TB/s" "$out"
+expect_in "n6 GPU 2: bandwidth: dram copy 2.61 TB/s" "$out"
 expect_in "n7: It has 7 GPUs; 14 of its 15 siblings have 8." "$out"
 expect_in "n8: It has 0 GPUs; 14 of its 15 siblings have 8." "$out"
 expect_in "n9: Not tested." "$out"

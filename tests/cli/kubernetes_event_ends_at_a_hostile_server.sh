@@ -5,7 +5,8 @@ unset NODE_NAME
 event 2 "which node?" --socket none
 event 4 "none: No such file" --node n --socket none
 serve() {  # PYTHON: what it does with the connection c
-  rm -f s && python3 -c "
+  rm -f s
+  python3 -c "
 import socket, time
 l = socket.socket(socket.AF_UNIX); l.bind('s'); l.listen(1); c, _ = l.accept()
 try:

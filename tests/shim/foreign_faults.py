@@ -33,7 +33,7 @@ class Census:
         for words in max(processes.values(), key=len, default=[]):  # the worker; others only look
             if words[0] == "copy":
                 self.copies[words[1]] = self.copies.get(words[1], 0) + 1
-            elif words[0] == "launch":
+            elif words[0] == "launch" and len(words) == 3:  # a process that is killed may leave half a line
                 self.launches[words[1]] = self.launches.get(words[1], 0) + 1
                 self.blocks[words[1]] = max(self.blocks.get(words[1], 0), int(words[2]))
             self.modules += words[0] == "module"

@@ -260,9 +260,10 @@ std::vector<Cause> library_causes() {
        .title = "The driver's libraries and its kernel module differ in version",
        .explanation = "The driver was updated while the old kernel module was still loaded, or two "
                       "installations are mixed.",
-       .cure = "Reload the kernel module, which needs every program off the GPUs, or reboot. If the "
-               "versions still differ, the module was not rebuilt: reinstall the driver's kernel "
-               "module.",
+       .cure =
+           "Reload the kernel module, which needs every program off the GPUs, or reboot. If the "
+           "versions still differ, the module was not rebuilt: reinstall the driver's kernel "
+           "module.",
        .command = "rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia && modprobe nvidia",
        .action = Action::reload_driver,
        .in_container =

@@ -351,7 +351,6 @@ std::vector<Cause> network_causes() {
        .title = "Network adapters of one kind have different firmware",
        .explanation = "They work; differences in their speed and behavior may come from this.",
        .cure = "Update all adapters of this kind to the same version.",
-       .action = Action::configure,
        .in_container = kAskHost,
        .match = firmware_differs},
       {.id = "gpudirect-unavailable",
@@ -363,7 +362,6 @@ std::vector<Cause> network_causes() {
        .cure = "For training over several nodes, load the module, also at startup, or install the "
                "open kernel module.",
        .command = "sudo modprobe nvidia-peermem",
-       .action = Action::configure,
        .match = no_peer_memory},
   };
 }

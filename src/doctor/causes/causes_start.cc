@@ -294,9 +294,9 @@ std::vector<Match> tegra_start_failed(const Facts& facts) {
   const auto& cuda = machine.nvidia.cuda_start;
   if (!machine.system.jetson_release || !cuda || cuda->ok()) return {};
   const auto no_file = log_hits(machine, {"nvgpu ...Direct firmware load for"});
-  const auto failed = log_hits(
-      machine, {"nvgpu: ...ACR bootstrap failed", "nvgpu: ...Failed initialization for",
-                "nvgpu: ...LSF Load failed", "nvgpu: ...Unable to recover GR falcon"});
+  const auto failed =
+      log_hits(machine, {"nvgpu: ...ACR bootstrap failed", "nvgpu: ...Failed initialization for",
+                         "nvgpu: ...LSF Load failed", "nvgpu: ...Unable to recover GR falcon"});
   if (no_file.empty() && failed.empty()) return {};
   Match match = about_all(machine, Vendor::nvidia);
   for (const auto* hits : {&no_file, &failed})
