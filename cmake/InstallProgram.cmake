@@ -14,6 +14,8 @@ install(FILES ${PROJECT_SOURCE_DIR}/packaging/prometheus/gpuready.rules.yml ${PR
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/packaging/kubernetes DESTINATION ${CMAKE_INSTALL_DATADIR}/gpuready COMPONENT program)
 # systemd finds the program in its own search path.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/src/products/vm/systemd/ DESTINATION lib/systemd/system COMPONENT program)
+install(PROGRAMS ${PROJECT_SOURCE_DIR}/src/products/vm/libvirt/qemu-hook
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/gpuready/libvirt COMPONENT program)
 # The program itself has its manual pages and completion scripts.
 list(JOIN CMAKE_CROSSCOMPILING_EMULATOR " " emulated)
 install(CODE "set(pages ${emulated} [[$<TARGET_FILE:gpuready>]] __pages)

@@ -20,3 +20,21 @@ ready_gpu() {
   export GPUREADY_LIBNVML=$FAKES/../tests/shim/ptx_nvml.so GPUREADY_LIBCUDA=$FAKES/fake_cuda_ptx.so
   export FAKE_CUDA="cc=9.0,memory=4MiB,sms=1,mhz=1"  # which it surpasses on a busy machine, too
 }
+# A domain with this XML in its <devices>: libvirt's schema and its parser accept it, if they are installed.
+# dump.xml is what libvirt makes of it.
+libvirt_accepts() {
+  cat >domain.xml <<END
+<domain type='test'><name>web-1</name><memory unit='GiB'>16</memory><vcpu>4</vcpu>
+<metadata><hostdev xmlns='urn:x' mode='subsystem' type='pci' managed='no'><source>
+  <address domain='0x0000' bus='0xff' slot='0x00' function='0x0'/></source></hostdev></metadata>
+<os><type arch='i686'>hvm</type></os><devices>
+$1
+</devices></domain>
+END
+  if command -v virt-xml-validate >/dev/null; then
+    virt-xml-validate domain.xml domain >validate.txt 2>&1 || die "libvirt's schema: $(cat validate.txt)"
+  fi
+  command -v virsh >/dev/null || return 0
+  XDG_CACHE_HOME=$PWD virsh -q -c test:///default "define domain.xml; dumpxml web-1" >dump.txt 2>&1 || die "virsh: $(cat dump.txt)"
+  sed -n '/^<domain/,$p' dump.txt >dump.xml
+}

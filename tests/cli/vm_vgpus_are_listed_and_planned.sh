@@ -66,12 +66,4 @@ expect_exit 0 "$GPUREADY" vm args --for web-1 --hypervisor cloud-hypervisor --re
 expect_in "path=/sys/bus/mdev/devices/$uuid/" "$out"
 expect_exit 0 "$GPUREADY" vm args --for web-1 --hypervisor libvirt --replay attached.json
 expect_in "type='mdev'" "$out"
-if command -v virt-xml-validate >/dev/null; then
-  cat >domain.xml <<END
-<domain type='kvm'><name>web-1</name><memory unit='GiB'>16</memory><vcpu>4</vcpu>
-<os><type arch='x86_64' machine='q35'>hvm</type></os><devices>
-$out
-</devices></domain>
-END
-  virt-xml-validate domain.xml domain >validate.txt 2>&1 || die "libvirt's schema: $(cat validate.txt)"
-fi
+libvirt_accepts "$out"

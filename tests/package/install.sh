@@ -21,7 +21,8 @@ if grep -rIl -e "$folder/first" -e "$source" "$folder/moved" >&2; then
   exit 1
 fi
 for file in share/doc/gpuready/LICENSE share/man/man1/gpuready-check.1 share/bash-completion/completions/gpuready \
-            share/zsh/site-functions/_gpuready share/fish/vendor_completions.d/gpuready.fish lib/systemd/system/gpuready.timer; do
+            share/zsh/site-functions/_gpuready share/fish/vendor_completions.d/gpuready.fish lib/systemd/system/gpuready.timer \
+            share/gpuready/libvirt/qemu-hook; do
   [ -s "$folder/moved/$file" ] || { echo "install: $file was not installed" >&2; exit 1; }
 done
 DESTDIR=$folder/dest cmake --install "$build" --prefix /usr --component program >/dev/null
