@@ -46,6 +46,7 @@ over_libc() {  # over_libc ROOT: what was unpacked there, with Debian 12's libc6
 }
 
 kinds=()
+need jq
 for kind in "$@"; do
   case $kind in
     root) kinds+=(deb); need debootstrap ;;
@@ -61,6 +62,15 @@ done
 diff -rq "$folder/dist" "$folder/again" >&2 || fail "two releases of one build differ"
 (cd "$folder/dist" && sha256sum --quiet --strict -c SHA256SUMS && ls -l) || fail "the sums are wrong"
 dist=$folder/dist
+
+# The bill of materials names the compiler's own libraries, in the version that the program's code says it has.
+compiler=$(readelf -p .comment "$source/build/release/src/gpuready" | sed -n 's/.*GCC: ([A-Za-z]* \([^)]*\)).*/\1/p' | head -n 1)
+for library in libstdc++ libgcc glibc; do
+  listed=$(jq -r --arg name "$library" '.components[] | select(.name == $name) | .version' "$dist"/*.cdx.json)
+  want=${compiler:-a version}
+  [ "$library" != glibc ] || want=$(dpkg-query -W -f='${Version}' libc6-dev)
+  [ "$listed" = "$want" ] || fail "the bill of materials has $library as \"$listed\" instead of $want"
+done
 
 for kind in "$@"; do
   case $kind in
