@@ -32,6 +32,19 @@ def library_packages():
                 if not line.startswith("#"))
 
 
+def runtime_packages():
+    """What the compiler links in: (library, package, licence), by the package that its archive here is of."""
+    for library, archive, licence in (("libstdc++", "libstdc++.a", "GPL-3.0-or-later WITH GCC-exception-3.1"),
+                                      ("libgcc", "libgcc.a", "GPL-3.0-or-later WITH GCC-exception-3.1"),
+                                      ("glibc", "libc.a", "LGPL-2.1-or-later")):
+        path = output("c++", f"-print-file-name={archive}").strip()
+        yield library, output("dpkg", "-S", pathlib.Path(path).resolve()).partition(": ")[0], licence
+
+
+def output(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
 def notices(_):
     """Licences of the libraries in the program, as the packages have them that it was built from."""
     texts = (f"{library} (Debian's {package})\n{'=' * 72}\n{pathlib.Path(f'/usr/share/doc/{package}/copyright').read_text()}\n"
@@ -172,20 +185,22 @@ def image(options):
 
 
 def sbom(options):
-    """CycloneDX 1.5: the libraries in the program, by the packages that they were built from."""
+    """CycloneDX 1.5: the libraries in the programs, by the packages that they were built from."""
     table = re.findall(r"(?m)^\| ([^|]+?) \| [^|]+ \| (static|headers[^|]*|data) \| ([^|]+?) \|$",
                        (SOURCE / "docs/dependencies.md").read_text())
     package_of = library_packages()
     if {name.replace(" ", "-") for name, _, _ in table} != set(package_of):
         sys.exit("artefacts: docs/dependencies.md and packaging/library_packages.txt name different libraries")
+    used = [(name, how, licence, package_of[name.replace(" ", "-")]) for name, how, licence in table]
+    used += [(name, "static; only in gpuready-guest" if name == "glibc" else "static", licence, package)
+             for name, package, licence in runtime_packages()]
     components = []
-    for name, how, licence in table:
-        package = package_of[name.replace(" ", "-")]
-        version = subprocess.run(["dpkg-query", "-W", "-f=${Version}", package], check=True, capture_output=True,
-                                 text=True).stdout
+    for name, how, licence, package in used:
+        version = output("dpkg-query", "-W", "-f=${Version}", package)
+        package = package.partition(":")[0]
         components.append({"type": "library", "name": name, "version": version, "description": how,
                            "licenses": [{"license": {"name": licence}}],
-                           "purl": f"pkg:deb/debian/{package}@{version.replace('+', '%2B')}"})
+                           "purl": f"pkg:deb/debian/{package}@{version}".replace("+", "%2B")})
     document = {"bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1,
                 "metadata": {"timestamp": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(options.epoch)),
                              "component": {"type": "application", "name": "gpuready", "version": options.version,

@@ -2,11 +2,12 @@
 # Unpacks packages of another release or architecture of this system, Debian or Ubuntu, into a folder; nothing is
 # installed. They come from where this system's own packages come from. Quick when they are there.
 # Usage: scripts/debian_packages.sh FOLDER SUITE ARCHITECTURE PACKAGE...
+#        scripts/debian_packages.sh --mirror    prints where they come from
 # Exit 77: another system, or no such suite can be had here.
 set -euo pipefail
-folder=$1 suite=$2 architecture=$3
-shift 3
-wanted="$suite $architecture $*"
+folder=$1
+if [ "$folder" != --mirror ]; then suite=$2 architecture=$3; shift 3; fi
+wanted="${suite:-} ${architecture:-} $*"
 [ "$(cat "$folder.packages" 2>/dev/null)" != "$wanted" ] || exit 0
 origin=Debian keys=/usr/share/keyrings/debian-archive-keyring.gpg components=main
 [ -e $keys ] && grep -qx ID=debian /etc/os-release ||
@@ -15,6 +16,7 @@ command -v apt-get >/dev/null && [ -e $keys ] || { echo "debian_packages: this i
 from=$(apt-get indextargets --format '$(REPO_URI) $(ORIGIN) $(COMPONENT)' 'Created-By: Packages' |
        awk -v origin=$origin '$2 == origin && $3 == "main" && $1 !~ /security/ { print $1; exit }')
 [ -n "$from" ] || { echo "debian_packages: no source of $origin's packages is set up for apt here"; exit 77; }
+[ "$folder" != --mirror ] || { echo "$from"; exit 0; }
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

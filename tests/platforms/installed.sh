@@ -3,8 +3,9 @@
 # Usage: installed.sh SOURCE KIND...
 #   wheel    in a fresh venv, without the network        tarball   unpacked anywhere, checked by its signed sums
 #   deb      lintian; unpacked over Debian 12's libc      rpm       unpacked over the same
-#   root     the .deb by dpkg in a fresh Debian 12 (debootstrap; a minute), with its units
 #   npm      by npm, without the network                  image     its layers over each other
+#   bullseye, bookworm, trixie: each but the .rpm in a fresh root of that Debian (debootstrap and apt; two minutes each),
+#            the .deb with its units, and the image as the init container of that root
 # Exit 77: a tool is missing, or no namespaces can be made here.
 set -euo pipefail
 source=$(realpath "$1")
@@ -25,13 +26,14 @@ says() {  # says EXIT TEXT COMMAND...
 }
 machine=$source/tests/machines/driver-library-mismatch/machine.json
 wrong="The kernel module is 580.95.05"
-inside() {  # inside ROOT COMMAND...
+inside() {  # inside ROOT COMMAND...; a folder that VOLUME names is the root's /volume
   local root=$1
-  mkdir -p "$root/proc" "$root/tmp" "$root/dev"
+  mkdir -p "$root/proc" "$root/tmp" "$root/dev" "$root/volume"
   [ -e "$root/dev/null" ] || : >"$root/dev/null"
   cp -r "$source"/tests/machines/{driver-library-mismatch,base-h100x1} "$root/tmp/"  # which extends the latter
-  env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin unshare --mount --pid --fork --propagation private --mount-proc="$root/proc" \
-    chroot "$root" "${@:2}"
+  env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin VOLUME="${VOLUME:-}" \
+    unshare --mount --pid --fork --propagation private --mount-proc="$root/proc" \
+    sh -c '[ -z "$VOLUME" ] || mount --bind "$VOLUME" "$0/volume" && exec chroot "$0" "$@"' "$root" "${@:2}"
 }
 over_libc() {  # over_libc ROOT: what was unpacked there, with Debian 12's libc6 and nothing else
   local code=0
@@ -40,20 +42,75 @@ over_libc() {  # over_libc ROOT: what was unpacked there, with Debian 12's libc6
   [ $code != 77 ] || skip "no packages of Debian 12"
   [ $code = 0 ] || fail "Debian's libc6 could not be unpacked"
   cp -an "$folder/libc/." "$1/"
-  says 0 "gpuready $version" inside "$1" gpuready --version
-  says 1 "$wrong" inside "$1" gpuready doctor --replay /tmp/driver-library-mismatch/machine.json
+  diagnoses "$1" gpuready
   says 4 "never tested" inside "$1" gpuready status
+}
+diagnoses() {  # diagnoses ROOT PROGRAM
+  says 0 "gpuready $version" inside "$1" "$2" --version
+  says 1 "$wrong" inside "$1" "$2" doctor --replay /tmp/driver-library-mismatch/machine.json
+}
+unpack_image() {  # its layers over each other, into $folder/image
+  local blobs=$folder/layers/blobs/sha256 layer manifest
+  rm -rf "$folder/image" "$folder/layers"
+  mkdir -p "$folder/image" "$folder/layers"
+  tar -xf "$dist"/*-oci-*.tar -C "$folder/layers"
+  manifest=$(jq -r '.manifests[0].digest | ltrimstr("sha256:")' "$folder/layers/index.json")
+  for layer in $(jq -r '.layers[].digest | ltrimstr("sha256:")' "$blobs/$manifest"); do
+    tar -xzf "$blobs/$layer" -C "$folder/image"
+  done
+}
+timed() { echo "installed: $suite: $1 after $((SECONDS - began)) s"; began=$SECONDS; }
+in_debian() {  # in_debian SUITE: everything in a fresh root, as its user does it
+  local suite=$1 root=$folder/$1 began=$SECONDS mirror
+  mirror=$("$source/scripts/debian_packages.sh" --mirror) || skip "no mirror of Debian"
+  unshare --mount --propagation private debootstrap --variant=minbase --include=systemd "$suite" "$root" "$mirror" \
+    >"$folder/log" 2>&1 || { tail "$folder/log" >&2; skip "debootstrap failed"; }
+  cp /etc/resolv.conf "$root/etc/"
+  timed "a root by debootstrap"
+  cp "$dist"/*.{deb,whl,tgz,tar.gz} "$source/tests/package/python_wheel.py" "$source/tests/cli/gguf.py" "$root/tmp/"
+  says 0 "Setting up gpuready" inside "$root" sh -c 'apt-get install -y /tmp/*.deb'
+  diagnoses "$root" gpuready
+  says 4 "never tested" inside "$root" gpuready status
+  if [ "$suite" != bullseye ]; then  # whose systemd-analyze needs a cgroup of its own, which a root does not have
+    [ -z "$(inside "$root" systemd-analyze verify --man=no gpuready.service gpuready.timer 2>&1)" ] || fail "systemd-analyze complains"
+  fi
+  says 0 "Removing gpuready" inside "$root" apt-get remove -y gpuready
+  [ ! -e "$root/usr/bin/gpuready" ] || fail "the .deb left its program"
+  timed "the .deb"
+  says 0 "" inside "$root" tar -xzf "/tmp/gpuready-$version-linux-x86_64.tar.gz" -C /opt
+  diagnoses "$root" "/opt/gpuready-$version-linux-x86_64/bin/gpuready"
+  timed "the tarball"
+  unpack_image
+  diagnoses "$folder/image" /usr/bin/gpuready
+  mkdir -p "$folder/volume"
+  VOLUME=$folder/volume says 0 "" inside "$folder/image" /usr/bin/gpuready kubernetes copy /volume/gpuready
+  VOLUME=$folder/volume diagnoses "$root" /volume/gpuready
+  rm -rf "$folder/volume"
+  timed "the image, and its program copied for another container"
+  says 0 "" inside "$root" sh -c 'apt-get update && apt-get install -y --no-install-recommends python3-venv npm'
+  timed "python3-venv and npm by apt"
+  says 0 "" inside "$root" sh -c 'python3 -m venv /venv && /venv/bin/pip install -q --no-index --disable-pip-version-check /tmp/*.whl'
+  diagnoses "$root" /venv/bin/gpuready
+  says 0 "OK" inside "$root" env PATH=/venv/bin:/usr/bin:/bin MACHINE=/tmp/driver-library-mismatch/machine.json GGUF=/tmp/gguf.py \
+    python /tmp/python_wheel.py
+  timed "the wheel"
+  says 0 "" inside "$root" sh -c 'mkdir /node && cd /node && npm init -y && npm install --offline --no-audit --no-fund /tmp/*.tgz'
+  diagnoses "$root" /node/node_modules/.bin/gpuready
+  timed "the npm package"
+  rm -rf --one-file-system "$root"
 }
 
 kinds=()
+need jq
 for kind in "$@"; do
   case $kind in
-    root) kinds+=(deb); need debootstrap ;;
+    bullseye | bookworm | trixie) kinds+=(deb tarball wheel npm image); need debootstrap ;;
     rpm) kinds+=(rpm); need rpmbuild; need rpm2archive ;;
     deb) kinds+=(deb); need cpack; need dpkg-deb ;;
     *) kinds+=("$kind") ;;
   esac
 done
+mapfile -t kinds < <(printf '%s\n' "${kinds[@]}" | sort -u)
 # Twice, the same bytes; signed by a key of its own.
 for each in dist again; do
   GPUREADY_DIST=$folder/$each "$source/scripts/release.sh" --built "${kinds[@]}" >"$folder/log" 2>&1 || { cat "$folder/log" >&2; exit 1; }
@@ -61,6 +118,15 @@ done
 diff -rq "$folder/dist" "$folder/again" >&2 || fail "two releases of one build differ"
 (cd "$folder/dist" && sha256sum --quiet --strict -c SHA256SUMS && ls -l) || fail "the sums are wrong"
 dist=$folder/dist
+
+# The bill of materials names the compiler's own libraries, in the version that the program's code says it has.
+compiler=$(readelf -p .comment "$source/build/release/src/gpuready" | sed -n 's/.*GCC: ([A-Za-z]* \([^)]*\)).*/\1/p' | head -n 1)
+for library in libstdc++ libgcc glibc; do
+  listed=$(jq -r --arg name "$library" '.components[] | select(.name == $name) | .version' "$dist"/*.cdx.json)
+  want=${compiler:-a version}
+  [ "$library" != glibc ] || want=$(dpkg-query -W -f='${Version}' libc6-dev)
+  [ "$listed" = "$want" ] || fail "the bill of materials has $library as \"$listed\" instead of $want"
+done
 
 for kind in "$@"; do
   case $kind in
@@ -84,16 +150,7 @@ for kind in "$@"; do
       mkdir "$folder/rpm"
       rpm2archive - <"$(ls "$dist"/*.rpm)" | tar -xz -C "$folder/rpm"
       over_libc "$folder/rpm" ;;
-    root)
-      root=$folder/root
-      debootstrap --variant=minbase --include=systemd bookworm "$root" >"$folder/log" 2>&1 || { tail "$folder/log" >&2; skip "debootstrap failed"; }
-      cp "$dist"/*.deb "$root/tmp/"
-      says 0 "Setting up gpuready" inside "$root" sh -c 'dpkg -i /tmp/*.deb'
-      says 0 "gpuready $version" inside "$root" gpuready --version
-      says 1 "$wrong" inside "$root" gpuready doctor --replay /tmp/driver-library-mismatch/machine.json
-      says 0 "" inside "$root" systemd-analyze verify --man=no gpuready.service gpuready.timer
-      [ -z "$(inside "$root" systemd-analyze verify --man=no gpuready.service gpuready.timer 2>&1)" ] || fail "systemd-analyze complains"
-      says 0 "Removing gpuready" inside "$root" dpkg -r gpuready ;;
+    bullseye | bookworm | trixie) in_debian "$kind" ;;
     npm)
       need npm
       mkdir "$folder/node"
@@ -101,15 +158,8 @@ for kind in "$@"; do
         { cat "$folder/log" >&2; fail "npm does not install it"; }
       says 0 "gpuready $version" "$folder/node/node_modules/.bin/gpuready" --version ;;
     image)
-      mkdir -p "$folder/image" "$folder/layers"
-      tar -xf "$dist"/*-oci-*.tar -C "$folder/layers"
-      blobs=$folder/layers/blobs/sha256
-      manifest=$(jq -r '.manifests[0].digest | ltrimstr("sha256:")' "$folder/layers/index.json")
-      for layer in $(jq -r '.layers[].digest | ltrimstr("sha256:")' "$blobs/$manifest"); do
-        tar -xzf "$blobs/$layer" -C "$folder/image"
-      done
-      says 0 "gpuready $version" inside "$folder/image" /usr/bin/gpuready --version
-      says 1 "$wrong" inside "$folder/image" /usr/bin/gpuready doctor --replay /tmp/driver-library-mismatch/machine.json ;;
+      unpack_image
+      diagnoses "$folder/image" /usr/bin/gpuready ;;
   esac
   echo "installed: $kind works"
 done
