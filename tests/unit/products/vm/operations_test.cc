@@ -201,7 +201,8 @@ TEST(VmOperations, WhatIsAttachedAndNotAsItWasLeftIsNoted) {
   ASSERT_TRUE(attach(hands, for_guest())->ok());
   const auto notes = [&] {
     const auto state = read_state(kernel, "/state");
-    return join(attached_to(*state, "guest-1").notes, "; ");
+    const auto attached = attached_to(*state, "guest-1");
+    return attached ? join(attached->notes, "; ") : attached.error().message;
   };
   EXPECT_EQ(notes(), "");
   kernel.devices[kGpuText].bound = "nvidia";
