@@ -4,10 +4,13 @@
 #include <netdb.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <memory>
 
 #include "base/clock.h"
@@ -85,6 +88,24 @@ Result<double> tcp_connect_ms(const std::string& text, std::chrono::milliseconds
     if (last_error == 0) return elapsed_ms(start);
   }
   return fail_errno(text, last_error);
+}
+
+Result<Descriptor> connect_unix(const std::string& path, std::chrono::milliseconds timeout) {
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  if (path.size() >= sizeof address.sun_path)
+    return fail(ErrorKind::bad_input, "the path of a socket has at most 107 bytes");
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  Descriptor descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  // A server whose queue is full makes connect() wait for this long.
+  const timeval limit{timeout.count() / 1000, timeout.count() % 1000 * 1000};
+  ::setsockopt(descriptor.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+  if (!descriptor || ::connect(descriptor.get(), reinterpret_cast<const sockaddr*>(&address),
+                               sizeof address) != 0) {
+    if (errno == EAGAIN) return fail(ErrorKind::timed_out, "it accepts no connection");
+    return fail(errno == ENOENT ? ErrorKind::not_found : ErrorKind::io, std::strerror(errno),
+                errno);
+  }
+  return descriptor;
 }
 
 }  // namespace gpuready

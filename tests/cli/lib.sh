@@ -38,3 +38,14 @@ END
   XDG_CACHE_HOME=$PWD virsh -q -c test:///default "define domain.xml; dumpxml web-1" >dump.txt 2>&1 || die "virsh: $(cat dump.txt)"
   sed -n '/^<domain/,$p' dump.txt >dump.xml
 }
+# A machine on which an attach was carried out: the journal holds its plan, and VFIO has the devices.
+attached_machine() {  # FILE [OPTION...]
+  local file=$1
+  shift
+  expect_exit 0 "$GPUREADY" vm plan 17:00.0 --for web-1 "$@" --replay "$MACHINES/vm-host-h100/machine.json" --json=plan.json
+  jq --arg base "$(realpath --relative-to=. "$MACHINES/vm-host-h100/machine.json")" '
+    {schema: "gpuready.machine-script", schema_version: 1, description: "attached", source: "vm plan", extends: $base,
+     files: {"/var/lib/gpuready/vm/000001.1.attach.jsonl":
+       ([{plan: .operations[0].plan, boot_id: "1"}, {end: "done"}] | map(tojson) | join("\n") + "\n")}}' \
+    plan.json >"$file"
+}

@@ -1,15 +1,4 @@
 . "$LIB"
-# A machine on which an attach was carried out: the journal holds its plan, and VFIO has the devices.
-attached_machine() {  # FILE [OPTION...]
-  local file=$1
-  shift
-  expect_exit 0 "$GPUREADY" vm plan 17:00.0 --for web-1 "$@" --replay "$MACHINES/vm-host-h100/machine.json" --json=plan.json
-  jq --arg base "$(realpath --relative-to=. "$MACHINES/vm-host-h100/machine.json")" '
-    {schema: "gpuready.machine-script", schema_version: 1, description: "attached", source: "vm plan", extends: $base,
-     files: {"/var/lib/gpuready/vm/000001.1.attach.jsonl":
-       ([{plan: .operations[0].plan, boot_id: "1"}, {end: "done"}] | map(tojson) | join("\n") + "\n")}}' \
-    plan.json >"$file"
-}
 attached_machine attached.json
 expect_exit 0 "$GPUREADY" vm show --for web-1 --replay attached.json --json=show.json
 [ "$(jq -r '[.devices[].address] | join(" ")' show.json)" = "0000:17:00.0 0000:17:00.1" ] || die "other devices"

@@ -1,6 +1,6 @@
 # Every option of `gpuready vm ...` stands in docs/vm*.md, and no page names one that is not there.
 . "$LIB"
-own="list|show|plan|attach|detach|args|status|recover|doctor|initrd|compat"
+own="list|show|plan|attach|detach|args|plug|unplug|status|recover|doctor|initrd|compat"
 everywhere=" --help --quiet --no-color --no-colour --version --json --replay "
 known=$everywhere
 for command in ${own//|/ } "drivers collect" "drivers list" "drivers show" "drivers verify" "drivers fetch" "drivers upgrade"; do

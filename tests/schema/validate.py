@@ -25,7 +25,7 @@ BY_ID = {schema["$id"]: schema for schema in SCHEMAS.values()}
 # Documents that the program writes. Tomorrow's may have more keys, which today's schema accepts.
 WRITTEN = ("report", "selftest", "ternary-verify", "ternary-bench", "ternary-inspect",
            "ternary-convert", "bench-run", "bench-compare", "bench-promote", "bench-history", "vm-drivers",
-           "vm-compat", "vm-devices", "vm-operation", "vm-status", "vm-args", "vm-initrd", "vm-doctor",
+           "vm-compat", "vm-devices", "vm-operation", "vm-status", "vm-args", "vm-hotplug", "vm-initrd", "vm-doctor",
            "vm-fetch", "vm-upgrade", "pack-inspect", "pack-explain", "pack-key", "pack-build", "pack-publish",
            "pack-select", "pack-install", "pack-list", "pack-env", "policy-check", "status", "fleet", "fleet-slow",
            "slurm-hook", "slurm-install", "slurm-doctor")
@@ -88,7 +88,7 @@ class Schemas(unittest.TestCase):
                                         "ternary-verify", "ternary-bench", "ternary-inspect",
                                         "ternary-convert", "bench-run", "bench-compare",
                                         "bench-promote", "bench-history", "vm-drivers", "vm-compat", "vm-devices",
-                                        "vm-operation", "vm-status", "vm-args", "vm-initrd", "vm-doctor",
+                                        "vm-operation", "vm-status", "vm-args", "vm-hotplug", "vm-initrd", "vm-doctor",
                                         "vm-fetch", "vm-upgrade", "pack-inspect", "pack-explain",
                                         "pack-manifest", "pack-load-report", "pack-key", "pack-build", "pack-publish",
                                         "pack-select", "pack-install", "pack-list", "pack-env", "policy-check", "results",
@@ -154,7 +154,7 @@ class Documents(unittest.TestCase):
         for kind in ("recording", "probe", "selftest", "ternary-verify", "ternary-bench",
                      "ternary-inspect", "ternary-convert", "bench-compare", "bench-promote", "bench-history",
                      "bench-run", "vm-drivers", "vm-compat", "vm-devices", "vm-operation",
-                     "vm-status", "vm-args", "vm-initrd", "vm-doctor", "vm-fetch", "vm-upgrade",
+                     "vm-status", "vm-args", "vm-hotplug", "vm-initrd", "vm-doctor", "vm-fetch", "vm-upgrade",
                      "pack-inspect", "pack-explain", "pack-manifest", "pack-load-report", "pack-key", "pack-build", "pack-publish", "pack-select",
                      "pack-install", "pack-list", "pack-env", "policy-check", "results", "status", "fleet",
                      "fleet-slow"):

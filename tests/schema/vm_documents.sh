@@ -49,4 +49,17 @@ for hypervisor in qemu libvirt cloud-hypervisor; do
   "$GPUREADY" vm args --for guest --hypervisor $hypervisor --replay "$work/attached.json" \
     --json="$1/vm-args.$hypervisor.json" >/dev/null
 done
+# A QEMU without devices.
+python3 - "$work/qmp" <<'END' &
+import socket, sys
+with socket.socket(socket.AF_UNIX) as server:
+    server.bind(sys.argv[1])
+    server.listen()
+    with server.accept()[0].makefile("rw") as monitor:
+        print('{"QMP": {}}', file=monitor, flush=True)
+        for _ in monitor:
+            print('{"return": []}', file=monitor, flush=True)
+END
+until [ -S "$work/qmp" ] && "$GPUREADY" vm unplug --for guest --qmp "$work/qmp" --replay "$work/attached.json" \
+  --json="$1/vm-hotplug.unplug.json" >/dev/null 2>&1; do sleep 0.01; done
 "$GPUREADY" vm status --replay "$work/attached.json" --json="$1/vm-status.attached.json" >/dev/null

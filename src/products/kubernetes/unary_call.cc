@@ -4,7 +4,6 @@
 #include <nghttp2/nghttp2.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -16,6 +15,7 @@
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/text.h"
+#include "host/network.h"
 
 namespace gpuready::kubernetes {
 namespace {
@@ -114,24 +114,6 @@ Result<Session> begin(std::string_view method, std::chrono::milliseconds timeout
   return session;
 }
 
-Result<Descriptor> connect_to(const std::string& path, std::chrono::milliseconds timeout) {
-  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
-  if (path.size() >= sizeof address.sun_path)
-    return fail(ErrorKind::bad_input, "the path of a socket has at most 107 bytes");
-  path.copy(address.sun_path, sizeof address.sun_path - 1);
-  Descriptor descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  // A server whose queue is full makes connect() wait for this long.
-  const timeval limit{timeout.count() / 1000, timeout.count() % 1000 * 1000};
-  ::setsockopt(descriptor.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-  if (!descriptor || ::connect(descriptor.get(), reinterpret_cast<const sockaddr*>(&address),
-                               sizeof address) != 0) {
-    if (errno == EAGAIN) return fail(ErrorKind::timed_out, "it accepts no connection");
-    return fail(errno == ENOENT ? ErrorKind::not_found : ErrorKind::io, std::strerror(errno),
-                errno);
-  }
-  return descriptor;
-}
-
 bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
 
 // Until the stream is closed.
@@ -191,7 +173,7 @@ Result<void> call_unnamed(const UnaryCall& request) {
     body += static_cast<char>(request.message.size() >> shift & 0xff);
   body += request.message;
   Exchange exchange{.unsent = body};
-  const auto descriptor = TRY(connect_to(request.socket, request.timeout));
+  const auto descriptor = TRY(connect_unix(request.socket, request.timeout));
   const auto session = TRY(begin(request.method, request.timeout, exchange));
   TRY(perform(session.get(), descriptor.get(), exchange, deadline));
   return judge(exchange);

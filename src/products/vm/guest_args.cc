@@ -71,29 +71,21 @@ using Instances = std::vector<const MediatedDevice*>;
 void add_qemu(const std::vector<const Device*>& devices, const Instances& instances,
               GuestArgs& out) {
   std::size_t port = 0;
-  const auto add_port = [&] {
-    ++port;
+  const auto add_device = [&](std::string text) {
     out.arguments.push_back("-device");
-    out.arguments.push_back(
-        fmt::format("pcie-root-port,id=gpuready{0},chassis={0},slot={0}", port));
+    out.arguments.push_back(std::move(text));
   };
-  for (const auto& slot : slots_of(devices)) {
-    add_port();
+  for (const auto& slot : guest_slots(devices, instances)) {
+    ++port;
+    add_device(fmt::format("pcie-root-port,id=gpuready{0},chassis={0},slot={0}", port));
     for (std::size_t number = 0; number < slot.size(); ++number) {
-      std::string text = fmt::format("vfio-pci,host={},bus=gpuready{},addr=00.{}",
-                                     slot[number]->function.address.text(), port, number);
+      const auto& function = slot[number];
+      std::string text = fmt::format("{},{}={},bus=gpuready{},addr=00.{}", function.driver,
+                                     function.property, function.value, port, number);
       if (number == 0 && slot.size() > 1) text += ",multifunction=on";
-      if (const auto clique = clique_of(*slot[number], devices))
-        text += fmt::format(",x-nv-gpudirect-clique={}", *clique);
-      out.arguments.push_back("-device");
-      out.arguments.push_back(std::move(text));
+      if (function.clique) text += fmt::format(",x-nv-gpudirect-clique={}", *function.clique);
+      add_device(std::move(text));
     }
-  }
-  for (const auto* instance : instances) {
-    add_port();
-    out.arguments.push_back("-device");
-    out.arguments.push_back(fmt::format("vfio-pci,sysfsdev={}{},bus=gpuready{},addr=00.0",
-                                        kMediatedDevices, instance->uuid, port));
   }
   if (const auto window = window_mib(devices); window > 0) {
     out.arguments.push_back("-fw_cfg");
@@ -151,6 +143,21 @@ std::uint64_t window_mib(const std::vector<const Device*>& devices) {
     if (bytes > 0) sum = std::min(kMost, sum + std::bit_ceil(bytes));
   }
   return sum == 0 ? 0 : std::bit_ceil(2 * sum) / MiB;
+}
+
+std::vector<GuestSlot> guest_slots(const std::vector<const Device*>& devices,
+                                   const std::vector<const MediatedDevice*>& instances) {
+  std::vector<GuestSlot> slots;
+  for (const auto& slot : slots_of(devices)) {
+    slots.emplace_back();
+    for (const auto* device : slot)
+      slots.back().push_back({.property = "host",
+                              .value = device->function.address.text(),
+                              .clique = clique_of(*device, devices)});
+  }
+  for (const auto* instance : instances)
+    slots.push_back({{.property = "sysfsdev", .value = kMediatedDevices + instance->uuid}});
+  return slots;
 }
 
 GuestArgs guest_args(Hypervisor hypervisor, const std::vector<const Device*>& devices, bool managed,

@@ -1,6 +1,8 @@
 // A hypervisor's arguments for attached devices. Pure.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,9 +19,20 @@ struct GuestArgs {
   std::vector<std::string> notes;
 };
 
-// `devices` in the order in which the guest shall see them. Functions of one slot stay one slot,
-// each slot behind a root port of its own; a virtual function
-// or a mediated device is a slot of its own. `managed`: libvirt binds them.
+// A function as QEMU gets it: -device DRIVER,PROPERTY=VALUE.
+struct GuestFunction {
+  std::string property, value;  // host=0000:17:00.0, sysfsdev=/sys/bus/mdev/devices/UUID
+  std::optional<std::size_t> clique = {};
+  std::string driver = "vfio-pci";
+};
+using GuestSlot = std::vector<GuestFunction>;  // by function number
+
+// The slots that a guest gets, each behind a root port of its own: the functions of a slot
+// together, and each virtual function and mediated device in its own.
+std::vector<GuestSlot> guest_slots(const std::vector<const Device*>& devices,
+                                   const std::vector<const MediatedDevice*>& instances);
+
+// `devices` in the order in which the guest shall see them. `managed`: libvirt binds them.
 GuestArgs guest_args(Hypervisor hypervisor, const std::vector<const Device*>& devices, bool managed,
                      const std::vector<const MediatedDevice*>& instances = {});
 

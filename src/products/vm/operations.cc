@@ -299,7 +299,7 @@ void apply_claims(Inventory& inventory, const std::vector<Claim>& claims) {
   assess(inventory);
 }
 
-Attached attached_to(const State& state, const std::string& name) {
+Result<Attached> attached_to(const State& state, const std::string& name) {
   constexpr const char* kRecover = "gpuready vm recover brings it to a whole state";
   constexpr const char* kGone = " is attached, and it is no longer there";
   Attached out;
@@ -329,7 +329,12 @@ Attached attached_to(const State& state, const std::string& name) {
         out.notes.push_back(printable(uuid) + kGone);
     }
   }
-  return out;
+  if (!out.devices.empty() || !out.instances.empty()) return out;
+  std::string why = "nothing is attached for it; gpuready vm status names what is";
+  for (const auto& claim : state.claims)
+    if (!claim.problem.empty()) why = "it is not known what it has: " + claim.problem;
+  if (!out.notes.empty()) why = out.notes.front();
+  return fail(ErrorKind::not_found, printable(name) + ": " + why);
 }
 
 Plan plan_attachment(const State& state, const AttachRequest& request) {

@@ -35,7 +35,8 @@ struct Attached {
   bool managed = false;
   std::vector<std::string> notes;  // what is not as attach() left it
 };
-Attached attached_to(const State& state, const std::string& name);
+// not_found: why nothing is, or can be named.
+Result<Attached> attached_to(const State& state, const std::string& name);
 
 // What attach() would do: plan_attach(), and what the journal says against it.
 Plan plan_attachment(const State& state, const AttachRequest& request);

@@ -27,10 +27,10 @@ using AllForms =
           bench::History, pack::LoadReport, pack::Manifest, pack::Inspection, Explanation,
           SelectReport, InstallReport, std::vector<PackageState>, EnvReport, KeyFiles, BuildReport,
           PublishReport, ternary::VerifyReport, TernaryTimes, ConvertOutcome, InspectReport,
-          VmDevices, ArgsReport, InitrdOutcome, VmDoctorReport, DriversReport, CompatReport,
-          FetchReport, VmOperation, VmStatus, UpgradeReport, PolicyReport, KeptResults,
-          StatusReport, fleet::Fleet, fleet::SlowFindings, SlurmHookReport, SlurmInstallReport,
-          SlurmDoctorReport>;
+          VmDevices, ArgsReport, HotPlugReport, InitrdOutcome, VmDoctorReport, DriversReport,
+          CompatReport, FetchReport, VmOperation, VmStatus, UpgradeReport, PolicyReport,
+          KeptResults, StatusReport, fleet::Fleet, fleet::SlowFindings, SlurmHookReport,
+          SlurmInstallReport, SlurmDoctorReport>;
 
 TEST(Schemas, AreCurrent) {
   AllForms::each([]<class T>() {

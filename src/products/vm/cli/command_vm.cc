@@ -30,6 +30,12 @@ constexpr CommandEntry kVmSubcommands[] = {
     {"args", "Print hypervisor arguments: QEMU's options, libvirt's XML", declare_vm_args,
      "vm args --for guest --hypervisor qemu\n"
      "vm args --for guest --hypervisor libvirt"},
+    {"plug", "Plug attached devices into a running QEMU", declare_vm_plug,
+     "vm plug --for guest --qmp /run/guest.qmp\n"
+     "vm plug --for guest --qmp /run/guest.qmp --json"},
+    {"unplug", "Take devices out of a running QEMU, before vm detach", declare_vm_unplug,
+     "vm unplug --for guest --qmp /run/guest.qmp\n"
+     "vm unplug --for guest --qmp /run/guest.qmp --timeout 120"},
     {"status", "Show what is attached, in quarantine or unfinished", declare_vm_status,
      "vm status\n"
      "vm status --for guest --json"},

@@ -17,14 +17,6 @@ struct VmArgsOptions {
   std::string name, hypervisor = "qemu";
 };
 
-std::string why_nothing(const vm::State& state, const vm::Attached& attached,
-                        const std::string& name) {
-  if (!attached.notes.empty()) return name + ": " + attached.notes.front();
-  for (const auto& claim : state.claims)
-    if (!claim.problem.empty()) return name + ": it is not known what it has: " + claim.problem;
-  return name + ": nothing is attached for it; gpuready vm status names what is";
-}
-
 int run_vm_args(const VmArgsOptions& options) {
   const auto start = Clock::now();
   auto host = open_host(options.globals);
@@ -32,14 +24,12 @@ int run_vm_args(const VmArgsOptions& options) {
   const auto state = vm::read_state(**host, vm::kJournalFolder);
   if (!state) return complain(state.error());
   const auto attached = vm::attached_to(*state, options.name);
-  if (attached.devices.empty() && attached.instances.empty())
-    return complain({ErrorKind::not_found, why_nothing(*state, attached, options.name), 0},
-                    Exit::required_absent);
+  if (!attached) return complain(attached.error(), Exit::required_absent);
   const auto hypervisor = *named<vm::Hypervisor>(options.hypervisor);
-  ArgsReport report{hypervisor, vm::guest_args(hypervisor, attached.devices, attached.managed,
-                                               attached.instances)};
+  ArgsReport report{hypervisor, vm::guest_args(hypervisor, attached->devices, attached->managed,
+                                               attached->instances)};
   auto& notes = report.args.notes;
-  notes.insert(notes.begin(), attached.notes.begin(), attached.notes.end());
+  notes.insert(notes.begin(), attached->notes.begin(), attached->notes.end());
   Envelope envelope = begin_vm_envelope("vm args", options.globals);
   return deliver_report(envelope, report, start, options.globals);
 }

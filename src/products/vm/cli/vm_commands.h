@@ -15,5 +15,7 @@ void declare_vm_recover(CommandSpec& command);
 void declare_vm_hold(CommandSpec& command);
 void declare_vm_doctor(CommandSpec& command);
 void declare_vm_args(CommandSpec& command);
+void declare_vm_plug(CommandSpec& command);
+void declare_vm_unplug(CommandSpec& command);
 
 }  // namespace gpuready::cli

@@ -5,6 +5,7 @@ namespace gpuready {
 
 template Json to_json(const VmDevices&, const Envelope&);
 template Json to_json(const ArgsReport&, const Envelope&);
+template Json to_json(const HotPlugReport&, const Envelope&);
 template Json to_json(const InitrdOutcome&, const Envelope&);
 template Json to_json(const VmDoctorReport&, const Envelope&);
 template Json to_json(const DriversReport&, const Envelope&);

@@ -12,6 +12,7 @@
 #include "vm/report/doctor_report.h"
 #include "vm/report/drivers_report.h"
 #include "vm/report/fetch_report.h"
+#include "vm/report/hotplug_report.h"
 #include "vm/report/initrd_report.h"
 #include "vm/report/plan_report.h"
 #include "vm/report/upgrade_report.h"
@@ -160,6 +161,12 @@ FIELDS_OF(Claim) {
   visit.hidden(&T::operations);
 }
 
+FIELDS_OF(HotPlugged) {
+  visit.about("hot_plugged", "A device that was to be plugged or unplugged.");
+  FIELD(device, "Its PCI address, or the UUID of a mediated device.", kAlways);
+  FIELD(state, "plugged, unplugged: now; already_plugged, not_plugged: before.");
+}
+
 FIELDS_OF(BundleDiff) {
   visit.about("bundle_diff", "How one bundle differs from another.");
   FIELD(from, "The current driver's version.", {.always = true, .printable = true});
@@ -212,6 +219,13 @@ FIELDS_OF(ArgsReport) {
 DOCUMENT_OF(ArgsReport, "vm-args", "Arguments of a hypervisor",
             "What `gpuready vm args` wrote for attached devices.",
             "0: the arguments were written.");
+
+FIELDS_OF(HotPlugReport) {
+  FIELD(name, "What the devices are attached for.", kAlways);
+  FIELD(devices, "In the order of their slots.", kAlways);
+}
+DOCUMENT_OF(HotPlugReport, "vm-hotplug", "Devices in a running virtual machine",
+            "What `gpuready vm plug` and `vm unplug` did.", "0: all devices are in, or out.");
 
 FIELDS_OF(InitrdOutcome) {
   FIELD(path, "The initrd, as it was given.", {.always = true, .printable = true});

@@ -201,7 +201,8 @@ TEST(VmOperations, WhatIsAttachedAndNotAsItWasLeftIsNoted) {
   ASSERT_TRUE(attach(hands, for_guest())->ok());
   const auto notes = [&] {
     const auto state = read_state(kernel, "/state");
-    return join(attached_to(*state, "guest-1").notes, "; ");
+    const auto attached = attached_to(*state, "guest-1");
+    return attached ? join(attached->notes, "; ") : attached.error().message;
   };
   EXPECT_EQ(notes(), "");
   kernel.devices[kGpuText].bound = "nvidia";
@@ -379,7 +380,7 @@ TEST(VmOperations, ADriverThatNeverReturnsLosesNothingElse) {
   const auto state = read_state(kernel, "/state");
   ASSERT_TRUE(state && state->claims.size() == 1);
   EXPECT_EQ(state_of(state->claims[0]), ClaimState::attaching);
-  // Nobody may have it meanwhile.
+  // No process may have it meanwhile.
   EXPECT_EQ(state->inventory.find(kGpu)->around.readiness, Readiness::needs);
 
   kernel.devices[kAudioText].hangs_at.clear();
