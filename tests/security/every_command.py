@@ -118,6 +118,8 @@ class Inputs:
             "vm attach": [([NO_DEVICE], None)],
             "vm detach": [([NO_DEVICE], None)],
             "vm args": [(["--for", "web-1", "--replay", "IN"], machine)],
+            "vm plug": [(["--for", "web-1", "--qmp", "none", "--replay", "IN"], machine)],
+            "vm unplug": [(["--for", "web-1", "--qmp", "none", "--replay", "IN"], machine)],
             "vm status": replayed,
             "vm recover": [([], None)],
             "vm hold": [([], None)],

@@ -30,8 +30,7 @@ int run(const char* command, bool in, const VmPlugOptions& options) {
   if (!attached) return complain(attached.error(), exit_of(attached.error()));
   if (in && !attached->notes.empty())
     return complain({ErrorKind::device, attached->notes.front(), 0}, Exit::unhealthy);
-  const auto timeout =
-      std::chrono::milliseconds(static_cast<long>(options.globals.timeout_s.value_or(60) * 1000));
+  const auto timeout = to_milliseconds(options.globals.timeout_s.value_or(60));
   auto done = (in ? vm::plug : vm::unplug)(
       options.socket, vm::guest_slots(attached->devices, attached->instances), timeout);
   if (!done) return complain(done.error(), exit_of(done.error()));
