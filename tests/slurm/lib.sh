@@ -260,7 +260,7 @@ rate=\$((3500 + \$(od -An -N1 -tu1 /dev/urandom) % 20))
 echo "# Avg bus bandwidth    : \$((rate / 10)).\$((rate % 10))"
 EOF
   chmod 755 "$work/bin/all_reduce_perf"
-  PATH=$work/bin:$PATH timeout 120 salloc -Q -w 'n[1-12]' "$gpuready" fleet slow --runner slurm --json="$work/slow.json" || code=$?
+  PATH=$work/bin:$PATH timeout 120 salloc -Q -w 'n[13-24]' "$gpuready" fleet slow --runner slurm --json="$work/slow.json" || code=$?
   [ $code = 1 ] || die "fleet slow: exit code $code, not 1"
   [ "$(jq -r '.fleet.slow | map(.name) | join(" ")' "$work/slow.json")" = "$1" ] || die "$(cat "$work/slow.json")"
 }
