@@ -1,6 +1,7 @@
 // Clocks. Durations come from the monotonic clock; wall time only ever labels a document.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -13,6 +14,11 @@ using Clock = std::chrono::steady_clock;
 using Deadline = Clock::time_point;
 
 inline Deadline deadline_in(std::chrono::milliseconds duration) { return Clock::now() + duration; }
+// For poll() and its like, which count in milliseconds; 0: it has passed.
+inline std::chrono::milliseconds left_until(Deadline deadline) {
+  return std::max(std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()),
+                  std::chrono::milliseconds(0));
+}
 inline double elapsed_ms(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }

@@ -1,5 +1,6 @@
 #include "host/host.h"
 
+#include "base/paths.h"
 #include "base/text.h"
 
 namespace gpuready {
@@ -35,6 +36,11 @@ std::optional<std::int64_t> Host::read_int(const std::string& path) {
 std::optional<std::uint64_t> Host::read_hex(const std::string& path) {
   const auto content = read_file(path);
   return content ? parse_hex(*content) : std::nullopt;
+}
+
+std::optional<std::string> Host::link_name(const std::string& path) {
+  const auto target = read_link(path);
+  return target ? std::optional(std::string(base_name(trim(*target)))) : std::nullopt;
 }
 
 }  // namespace gpuready

@@ -97,6 +97,8 @@ class Host {
   std::optional<std::string> read_text(const std::string& path);   // trimmed; nothing on error
   std::optional<std::int64_t> read_int(const std::string& path);   // decimal
   std::optional<std::uint64_t> read_hex(const std::string& path);  // with or without 0x
+  // The last part of the link's text, as sysfs names a driver; nothing on error.
+  std::optional<std::string> link_name(const std::string& path);
 };
 
 std::unique_ptr<Host> make_live_host();

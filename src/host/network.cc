@@ -53,10 +53,8 @@ int connect_until(const addrinfo& address, Deadline deadline) {
   if (::connect(descriptor, address.ai_addr, address.ai_addrlen) != 0) {
     error_number = errno;
     while (error_number == EINPROGRESS || error_number == EINTR) {
-      const auto left =
-          std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
       pollfd wait{descriptor, POLLOUT, 0};
-      const int ready = ::poll(&wait, 1, static_cast<int>(std::max<long>(left, 0)));
+      const int ready = ::poll(&wait, 1, static_cast<int>(left_until(deadline).count()));
       if (ready < 0 && errno == EINTR) continue;
       socklen_t size = sizeof error_number;
       if (ready == 0)
@@ -96,7 +94,8 @@ Result<Descriptor> connect_unix(const std::string& path, std::chrono::millisecon
     return fail(ErrorKind::bad_input, "the path of a socket has at most 107 bytes");
   path.copy(address.sun_path, sizeof address.sun_path - 1);
   Descriptor descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  // A server whose queue is full makes connect() wait for this long.
+  // A server whose queue is full makes connect() wait for this long; 0 would be for ever.
+  timeout = std::max(timeout, std::chrono::milliseconds(1));
   const timeval limit{timeout.count() / 1000, timeout.count() % 1000 * 1000};
   ::setsockopt(descriptor.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
   if (!descriptor || ::connect(descriptor.get(), reinterpret_cast<const sockaddr*>(&address),

@@ -3,6 +3,7 @@
 // a port are answers of the adapter's firmware, which may never come.
 #include <array>
 
+#include "base/paths.h"
 #include "base/text.h"
 #include "machine/pci/pci_files.h"
 #include "machine/sources.h"
@@ -31,12 +32,6 @@ constexpr std::string_view kCounters[] = {"counters/symbol_error",
                                           "hw_counters/retrans_timeout_events",
                                           "hw_counters/unresponsive_remote_events"};
 
-std::optional<std::string> link_name(Host& host, const std::string& path) {
-  const auto target = host.read_link(path);
-  if (!target) return std::nullopt;
-  return std::string(last_component(*target));
-}
-
 // "4: ACTIVE"
 std::optional<std::string> word_behind_number(const std::optional<std::string>& text) {
   if (!text) return std::nullopt;
@@ -64,8 +59,7 @@ NetworkPort read_port(Host& host, const std::string& folder, int number) {
   if (const auto rate = host.read_text(folder + "rate")) parse_rate(*rate, port);
   for (const auto counter : kCounters)
     if (const auto text = host.read_text(folder + std::string(counter)))
-      if (const auto count = parse_uint(*text))
-        port.counters.emplace(last_component(counter), *count);
+      if (const auto count = parse_uint(*text)) port.counters.emplace(base_name(counter), *count);
   return port;
 }
 
@@ -98,9 +92,9 @@ void read_adapter(Host& host, const std::string& folder,
   for (const auto& [file, field] : kTexts)
     if (const auto text = host.read_text(folder + file); text && !text->empty())
       *field = printable(*text);
-  if (const auto device = link_name(host, folder + "device"))
+  if (const auto device = host.link_name(folder + "device"))
     adapter.pci = parse_pci_address(*device);
-  adapter.driver = link_name(host, folder + "device/driver");
+  adapter.driver = host.link_name(folder + "device/driver");
   adapter.virtual_function = host.exists(folder + "device/physfn");
   if (const auto node = host.read_int(folder + "device/numa_node"); node && *node >= 0)
     adapter.numa_node = static_cast<int>(std::min<std::int64_t>(*node, 1 << 20));

@@ -177,16 +177,23 @@ std::string worst_obligation(const Report& report, Effect effect) {
   return {};
 }
 
+std::string first_title(const Report& report, const auto& wanted) {
+  if (report.findings)
+    for (const Finding& finding : *report.findings)
+      if (wanted(finding)) return finding.title;
+  return {};
+}
+
 // Why it is not all well, in a few words.
 std::string first_problem(const Report& report) {
   if (report.verdicts)
     for (const auto& verdict : *report.verdicts)
       if (verdict.status == VerdictStatus::failed)
         return fmt::format("{} failed the {} test", verdict.subject, verdict.test);
-  if (report.findings)
-    for (const auto& finding : *report.findings)
-      if (worst(finding) == Severity::error && finding.id != kExpectedGpuCount)
-        return finding.title;
+  const auto title = first_title(report, [](const Finding& finding) {
+    return worst(finding) == Severity::error && finding.id != kExpectedGpuCount;
+  });
+  if (!title.empty()) return title;
   if (auto problem = worst_obligation(report, Effect::unhealthy); !problem.empty()) return problem;
   if (report.verdicts)
     for (const auto& verdict : *report.verdicts)
@@ -196,18 +203,13 @@ std::string first_problem(const Report& report) {
 }
 
 std::string first_warning(const Report& report) {
-  if (report.findings)
-    for (const Finding& finding : *report.findings)
-      if (worst(finding) == Severity::warning) return finding.title;
-  return {};
+  return first_title(report,
+                     [](const Finding& finding) { return worst(finding) == Severity::warning; });
 }
 
 // Without a symptom only a severe one is reported.
 std::string first_known_fault(const Report& report) {
-  if (report.findings)
-    for (const Finding& finding : *report.findings)
-      if (finding.id == "known-fault") return finding.title;
-  return {};
+  return first_title(report, [](const Finding& finding) { return finding.id == "known-fault"; });
 }
 
 std::string_view no_gpu(const MachineTally& tally) {

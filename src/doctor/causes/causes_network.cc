@@ -35,15 +35,22 @@ std::string kind_of(const NetworkAdapter& adapter) {
 }
 
 using Group = std::vector<Place>;
-// What is alike, by board, link layer and `also`. A virtual function's ports are its guest's.
+// A virtual function's ports are its guest's.
+Group ports_of(const Machine& machine) {
+  Group ports;
+  for (const auto& adapter : machine.network)
+    for (const auto& port : adapter.ports)
+      if (!adapter.virtual_function) ports.push_back({&adapter, &port});
+  return ports;
+}
+
+// What is alike, by board, link layer and `also`.
 template <class Also>
 std::vector<Group> groups(const Machine& machine, Also&& also) {
   std::map<std::tuple<std::string, std::string, int>, Group> by_kind;
-  for (const auto& adapter : machine.network)
-    for (const auto& port : adapter.ports)
-      if (!adapter.virtual_function)
-        by_kind[{kind_of(adapter), port.link_layer.value_or(""), also(adapter, port)}].push_back(
-            {&adapter, &port});
+  for (const auto& [adapter, port] : ports_of(machine))
+    by_kind[{kind_of(*adapter), port->link_layer.value_or(""), also(*adapter, *port)}].push_back(
+        {adapter, port});
   std::vector<Group> out;
   for (auto& [kind, group] : by_kind) out.push_back(std::move(group));
   return out;
@@ -91,15 +98,14 @@ std::vector<Match> ports_down(const Facts& facts) {
 
 std::vector<Match> not_configured(const Facts& facts) {
   std::vector<Match> matches;
-  for (const auto& group : groups(facts.machine, nothing_else))
-    for (const auto& place : group) {
-      const auto& port = *place.port;
-      if (port.link_layer != "InfiniBand" || port.physical_state != "LinkUp") continue;
-      if (port.state != "INIT" && port.state != "ARMED") continue;
-      Match match = about(*place.adapter);
-      match.evidence.push_back(evidence(file_of(place, "state"), *port.state));
-      matches.push_back(std::move(match));
-    }
+  for (const auto& place : ports_of(facts.machine)) {
+    const auto& port = *place.port;
+    if (port.link_layer != "InfiniBand" || port.physical_state != "LinkUp") continue;
+    if (port.state != "INIT" && port.state != "ARMED") continue;
+    Match match = about(*place.adapter);
+    match.evidence.push_back(evidence(file_of(place, "state"), *port.state));
+    matches.push_back(std::move(match));
+  }
   return matches;
 }
 
@@ -154,19 +160,17 @@ constexpr ErrorLimit kErrorLimits[] = {{"symbol_error", 120, 120, 65535},
 std::vector<Match> link_errors(const Facts& facts) {
   const double hours = static_cast<double>(facts.machine.system.uptime_seconds.value_or(0)) / 3600;
   std::vector<Match> matches;
-  for (const auto& group : groups(facts.machine, nothing_else))
-    for (const auto& place : group) {
-      Match match = about(*place.adapter);
-      for (const auto& limit : kErrorLimits) {
-        const auto count = count_of(*place.port, limit.counter);
-        const double most = std::max(static_cast<double>(limit.at_once), limit.per_hour * hours);
-        if (count >= limit.full || static_cast<double>(count) > most)
-          match.evidence.push_back(
-              evidence(file_of(place, fmt::format("counters/{}", limit.counter)),
-                       fmt::format("{}; up to {:.0f} are usual", count, most)));
-      }
-      if (!match.evidence.empty()) matches.push_back(std::move(match));
+  for (const auto& place : ports_of(facts.machine)) {
+    Match match = about(*place.adapter);
+    for (const auto& limit : kErrorLimits) {
+      const auto count = count_of(*place.port, limit.counter);
+      const double most = std::max(static_cast<double>(limit.at_once), limit.per_hour * hours);
+      if (count >= limit.full || static_cast<double>(count) > most)
+        match.evidence.push_back(evidence(file_of(place, fmt::format("counters/{}", limit.counter)),
+                                          fmt::format("{}; up to {:.0f} are usual", count, most)));
     }
+    if (!match.evidence.empty()) matches.push_back(std::move(match));
+  }
   return matches;
 }
 

@@ -41,9 +41,7 @@ class Function {
   std::optional<std::string> text(const char* name) const { return host_.read_text(base_ + name); }
   std::optional<std::uint64_t> hex(const char* name) const { return host_.read_hex(base_ + name); }
   std::optional<std::string> link_name(const char* name) const {
-    const auto target = host_.read_link(base_ + name);
-    if (!target) return std::nullopt;
-    return std::string(last_component(*target));
+    return host_.link_name(base_ + name);
   }
   bool has(const char* name) const { return host_.exists(base_ + name); }
   PcieLink link(const char* speed, const char* width) const {

@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/optional_min.h"
+#include "base/paths.h"
 #include "base/text.h"
 #include "base/vendor_codes.h"
 
@@ -132,10 +133,7 @@ std::size_t board_top(Host& host, const std::vector<PciAddress>& path, std::uint
   return top;
 }
 
-std::string_view last_component(std::string_view path) {
-  path = trim(path);
-  return path.substr(path.rfind('/') + 1);
-}
+std::string_view last_component(std::string_view path) { return base_name(trim(path)); }
 
 std::optional<int> count_cpu_list(std::string_view list) {
   std::int64_t count = 0;

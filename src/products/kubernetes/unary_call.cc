@@ -130,10 +130,9 @@ Result<void> perform(nghttp2_session* session, int descriptor, Exchange& exchang
     }
     if (unsent.empty() && !nghttp2_session_want_read(session))
       return fail(ErrorKind::io, "it does not speak HTTP/2");
-    const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    const auto left = static_cast<int>(left_until(deadline).count());
     pollfd wait{descriptor, static_cast<short>(unsent.empty() ? POLLIN : POLLIN | POLLOUT), 0};
-    if (left <= 0 || ::poll(&wait, 1, static_cast<int>(left)) == 0)
+    if (left == 0 || ::poll(&wait, 1, left) == 0)
       return fail(ErrorKind::timed_out, "it does not answer");
     if (wait.revents & POLLOUT) {
       const ssize_t sent =

@@ -44,9 +44,7 @@ class Attributes {
     return value ? narrow<int>(parse_uint(*value)) : std::nullopt;
   }
   std::optional<std::string> link_name(const std::string& name) const {
-    const auto target = host_.read_link(folder_ + name);
-    if (!target) return std::nullopt;
-    return std::string(last_component(*target));
+    return host_.link_name(folder_ + name);
   }
   std::optional<PciAddress> link_address(const std::string& name) const {
     const auto last = link_name(name);

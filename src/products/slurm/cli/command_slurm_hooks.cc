@@ -121,9 +121,8 @@ std::vector<std::uint32_t> left_by(Host& host, const slurm::JobGpus& gpus,
 std::optional<std::string> test_now(const HookOptions& options, const slurm::JobGpus& gpus) {
   std::vector<std::string> uuids;
   for (const slurm::LookedGpu* gpu : gpus.gpus) uuids.push_back(*gpu->uuid);
-  Job job = helper_job(
+  Job job = node_job(
       {"check", "--quiet", "--device", join(uuids, ","), "--state", results_path(options)});
-  for (const std::string& name : hiding_variables()) job.env.emplace_back(name, std::nullopt);
   job.limits.time = kTestLimit;
   const auto outcome = run_job(job);
   if (!outcome) return outcome.error().message;

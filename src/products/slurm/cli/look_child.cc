@@ -59,12 +59,16 @@ int run_slurm_look(std::span<const std::string> args) {
   return 0;
 }
 
+Job node_job(std::vector<std::string> args) {
+  Job job = helper_job(std::move(args));
+  for (const std::string& name : hiding_variables()) job.env.emplace_back(name, std::nullopt);
+  return job;
+}
+
 Result<std::variant<slurm::Look, slurm::NoAnswer>> look_in_child(const LookOrder& order) {
   std::vector<std::string> args = {kSlurmLook, order.full ? kFull : kQuick};
   if (order.replay) args.push_back(*order.replay);
-  Job job = helper_job(std::move(args));
-  // They are the job's, and the look is at the node.
-  for (const std::string& name : hiding_variables()) job.env.emplace_back(name, std::nullopt);
+  Job job = node_job(std::move(args));
   job.limits.time = order.full ? kFullLimit : kQuickLimit;
   job.time_to_stop = milliseconds(100);
   const auto outcome = TRY(run_job(job));

@@ -7,11 +7,16 @@
 #include <variant>
 
 #include "base/result.h"
+#include "jobs/job.h"
 #include "slurm/causes.h"
 
 namespace gpuready::cli {
 
 inline constexpr const char* kSlurmLook = "__slurm_look";
+
+// Our own program with these arguments, for a look at the node: what hides GPUs from the job hides
+// none from it.
+Job node_job(std::vector<std::string> args);
 
 // `full`: as `doctor` looks; else files, NVML and the kernel log only, which takes a second.
 struct LookOrder {

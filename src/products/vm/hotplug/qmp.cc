@@ -15,11 +15,6 @@ namespace {
 
 constexpr std::size_t kMostMessage = 1 << 20;  // a list of devices has some kilobytes
 
-std::chrono::milliseconds left_until(Deadline deadline) {
-  return std::max(std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()),
-                  std::chrono::milliseconds(1));
-}
-
 }  // namespace
 
 Result<Json> Qmp::read(Deadline deadline) {
@@ -32,9 +27,8 @@ Result<Json> Qmp::read(Deadline deadline) {
     if (unread_.size() > kMostMessage)
       return fail(ErrorKind::too_large, name_ + ": not a QMP socket: a message does not end");
     pollfd wait{socket_.get(), POLLIN, 0};
-    const int ready = Clock::now() >= deadline
-                          ? 0
-                          : ::poll(&wait, 1, static_cast<int>(left_until(deadline).count()));
+    const auto left = static_cast<int>(left_until(deadline).count());
+    const int ready = left == 0 ? 0 : ::poll(&wait, 1, left);
     if (ready == 0) return fail(ErrorKind::timed_out, name_ + ": QEMU does not answer");
     char buffer[4096];
     const ssize_t size = ready < 0 ? -1 : ::recv(socket_.get(), buffer, sizeof buffer, 0);
