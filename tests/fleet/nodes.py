@@ -64,6 +64,13 @@ CHANGES = {
 }
 
 
+def passed(test, gpu, name, rate):
+    return {"test": test, "subject": f"GPU {gpu['index']}", "uuid": gpu["uuid"], "executor": "cuda", "status": "passed",
+            "reason": "every word was right", "bad_words_total": 0, "bad_words": [], "mismatches_total": 0,
+            "mismatches": [], "digests": [], "duration_ms": 700.0,
+            "metrics": [{"name": name, "value": rate, "unit": "B/s"}]}
+
+
 def main():
     binary, folder, count = sys.argv[1], pathlib.Path(sys.argv[2]), int(sys.argv[3])
     changes = [word.split(":") for word in sys.argv[4:]]
@@ -84,11 +91,10 @@ def main():
         report["verdicts"] = []
         for gpu in report["machine"]["gpus"]:
             gpu["uuid"] = f"GPU-{noise.getrandbits(128):032x}"
-            report["verdicts"].append({
-                "test": "bandwidth", "subject": f"GPU {gpu['index']}", "uuid": gpu["uuid"], "executor": "cuda",
-                "status": "passed", "reason": "every word was right", "bad_words_total": 0, "bad_words": [],
-                "mismatches_total": 0, "mismatches": [], "digests": [], "duration_ms": 700.0,
-                "metrics": [{"name": "dram_copy_rate", "value": RATE * (1 + noise.gauss(0, 0.002)), "unit": "B/s"}]})
+            rate = RATE * (1 + noise.gauss(0, 0.002))
+            report["verdicts"].append(passed("bandwidth", gpu, "dram_copy_rate", rate))
+        for gpu in report["machine"]["gpus"]:  # n2: the first check of a boot, at the idle clock
+            report["verdicts"].append(passed("memory", gpu, "write_address_rate", RATE / 6 if number == 2 else RATE))
         for status in report["gpu_status"]:
             status["status"] = "ready"
         for node, change in changes:

@@ -163,7 +163,7 @@ std::vector<Cause> causes_of_job(const Look& look, const StatusReport& kept, con
 bool test_is_short(const JobGpus& job, const StatusReport& kept) {
   return !job.unknown && !job.gpus.empty() &&
          std::ranges::all_of(job.gpus, [&](const LookedGpu* gpu) {
-           return gpu->uuid && !gpu->mig && gpu->usable && gpu->pids.empty() &&
+           return gpu->uuid && gpu->usable && gpu->pids.empty() &&
                   std::ranges::any_of(kept.results, [&](const KeptResult& result) {
                     return result.standing == Standing::good && is_about(result, *gpu);
                   });
