@@ -5,7 +5,7 @@ if(TARGET gpuready-guest)  # `gpuready vm initrd` looks for it beside the progra
 endif()
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/adapters DESTINATION ${CMAKE_INSTALL_DATADIR}/gpuready COMPONENT program
-  FILES_MATCHING PATTERN "*.py")
+  FILES_MATCHING PATTERN "*.py" PATTERN __pycache__ EXCLUDE)
 install(FILES ${PROJECT_SOURCE_DIR}/packaging/gpuready.service ${PROJECT_SOURCE_DIR}/packaging/gpuready.timer
   ${PROJECT_SOURCE_DIR}/packaging/gpuready-exporter.service
   DESTINATION lib/systemd/system COMPONENT program)

@@ -7,7 +7,9 @@ if("${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}" MATCHES "^(GNU 12|Cl
 endif()
 target_compile_options(gpuready_options INTERFACE
   $<$<COMPILE_LANGUAGE:C,CXX>:-Wall -Wextra ${errors} -Wshadow -Wundef
-    -ffp-contract=off -fvisibility=hidden>
+    -ffp-contract=off -fvisibility=hidden
+    # CallSite::here() names a source file: the same bytes from every folder.
+    -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=>
   $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>
   # std::stable_sort of g++ 12's library uses what C++20 deprecates.
   $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wno-deprecated-declarations>)

@@ -13,7 +13,9 @@ from __future__ import annotations
 import dataclasses
 import keyword
 import typing
-from typing import Any, Dict, List, Literal, Optional
+from typing import Any, Dict, List, Literal, Optional, Type, TypeVar
+
+_Class = TypeVar("_Class", bound="_Document")
 
 
 def _decode(kind: Any, value: Any) -> Any:
@@ -33,7 +35,7 @@ def _decode(kind: Any, value: Any) -> Any:
 
 class _Document:
     @classmethod
-    def from_json(cls, document: Dict[str, Any]) -> Any:
+    def from_json(cls: Type[_Class], document: Dict[str, Any]) -> _Class:
         """Keys that this version does not know are passed over; `from` is the field `from_`."""
         kinds = {name[:-1] if keyword.iskeyword(name[:-1]) else name: (name, kind)
                  for name, kind in typing.get_type_hints(cls).items()}

@@ -28,5 +28,7 @@ bytes=$(stat -c %s "$stripped")
 # What a library exports is told by its headers (tests/package/exports.sh).
 [[ "$binary" == *.so* ]] || [ "$(readelf --dyn-syms -W "$binary" | awk '$7 != "UND" && $5 == "GLOBAL" && $8 != ""' | wc -l)" -le 8 ] ||
   fail "exports symbols of its own (was it linked with -rdynamic?)"
+source=$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")
+! grep -qaF -- "$source/" "$stripped" || fail "holds paths of the source ($(strings "$stripped" | grep -m1 -F -- "$source/")): other folders give other bytes"
 [ ! -e "$binary.map" ] || "$(dirname "${BASH_SOURCE[0]}")/bytes_by_area.sh" "$binary.map" >&2
 echo "check_binary: $bytes bytes stripped, newest symbol $newest" >&2

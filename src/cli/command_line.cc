@@ -183,10 +183,9 @@ std::optional<StrayWord> stray_word(const Option& option, const std::string& nam
 }
 
 // What help begins with.
-std::string head(const CommandEntry& entry) {
-  std::string text = fmt::format("{}\n\nExamples:\n", entry.summary);
-  for (const std::string_view line : lines(entry.examples))
-    text += fmt::format("  gpuready {}\n", line);
+std::string head(std::string_view summary, std::string_view examples) {
+  std::string text = fmt::format("{}\n\nExamples:\n", summary);
+  for (const std::string_view line : lines(examples)) text += fmt::format("  gpuready {}\n", line);
   return text;
 }
 
@@ -199,7 +198,7 @@ struct Parsing {
 void declare(CLI::App& app, const CommandEntry& entry, Parsing& parsing) {
   CommandSpec command;
   entry.declare(command);
-  app.description(head(entry));
+  app.description(head(entry.summary, entry.examples));
   for (const Option& option : command.options) add(app, option);
   if (!command.footer.empty()) app.footer(command.footer);
   app.require_subcommand(command.subcommands.empty() ? 0 : 1);
@@ -339,7 +338,11 @@ int run_command_line(std::span<const CommandEntry> commands, std::string_view us
                           "has it, or build one: cmake -DGPUREADY_ONLY=\"core;{0}\"",
                           args.front())});
   Parsing parsing{.only_parse = only_parse};
-  CLI::App app{"gpuready: is every GPU in this machine ready for work?", "gpuready"};
+  CLI::App app{head("gpuready: is every GPU in this machine ready for work?",
+                    "check           # tests each GPU for about 2 s; exit code 0: all ready\n"
+                    "doctor          # what is wrong, and what to do\n"
+                    "check --help    # examples and options of one command"),
+               "gpuready"};
   app.set_version_flag("--version,-V", "gpuready " GPUREADY_VERSION GPUREADY_LEFT_OUT);
   app.require_subcommand(1);
   app.formatter(std::make_shared<Help>());  // subcommands inherit it

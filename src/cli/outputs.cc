@@ -39,10 +39,19 @@ Result<void> write_all(int descriptor, std::string_view text, std::string_view n
 }
 
 // What GitHub's runner shows: a line of the text must not become a command of its own.
-std::string for_ci(std::string text, bool github = false) {
+bool read_by_runner(bool github) {
   const char* actions = std::getenv("GITHUB_ACTIONS");
-  const bool runner = actions != nullptr && std::string_view(actions) == "true";
-  return github || runner ? without_workflow_commands(text) : text;
+  return github || (actions != nullptr && std::string_view(actions) == "true");
+}
+std::string for_ci(std::string text, bool github = false) {
+  return read_by_runner(github) ? without_workflow_commands(text) : text;
+}
+// No line of JSON begins with "::"; in its texts "##[" has another form.
+std::string json_for_ci(std::string text, bool github) {
+  if (!read_by_runner(github)) return text;
+  for (auto at = text.find("##["); at != text.npos; at = text.find("##[", at + 1))
+    text.replace(at + 1, 1, "\\u0023");
+  return text;
 }
 
 TerminalStyle style_of(const Globals& globals) {
@@ -165,8 +174,9 @@ std::vector<std::string> files_of(const Option& option) {
 struct Document {
   const std::optional<std::string>& path;
   std::function<std::string()> render;
+  std::string (*for_ci)(std::string text, bool github) = gpuready::cli::for_ci;
 };
-int deliver_all(std::span<const Document> documents, Exit exit,
+int deliver_all(std::span<const Document> documents, Exit exit, bool github,
                 const std::function<std::string()>& terminal) {
   bool stdout_taken = false, lost = false;
   const auto send = [&](const std::string& path, const std::string& text) {
@@ -175,12 +185,12 @@ int deliver_all(std::span<const Document> documents, Exit exit,
     complain(written.error());
     lost = true;
   };
-  for (const auto& [path, render] : documents) {
+  for (const auto& [path, render, safe] : documents) {
     if (!path) continue;
     stdout_taken |= is_stdout(*path);
-    send(*path, render());
+    send(*path, is_stdout(*path) ? safe(render(), github) : render());
   }
-  if (!stdout_taken) send("-", terminal());
+  if (!stdout_taken) send("-", for_ci(terminal(), github));
   // Of two bad results the worse is reported: a lost report does not hide an unhealthy GPU.
   return static_cast<int>(lost && exit != Exit::unhealthy ? Exit::usage : exit);
 }
@@ -270,14 +280,14 @@ int deliver(const Delivery& delivery, const Globals& globals) {
     if (envelope.conclusion) *envelope.conclusion = "Interrupted. " + *envelope.conclusion;
   }
   const Document documents[] = {
-      {globals.json, [&] { return dump(delivery.json()); }},
+      {globals.json, [&] { return dump(delivery.json()); }, json_for_ci},
       {globals.html, delivery.html},
       {globals.markdown, delivery.markdown},
       {globals.prometheus, delivery.prometheus},
       {globals.junit, delivery.junit},
   };
-  return deliver_all(documents, delivery.envelope.exit,
-                     [&] { return for_ci(delivery.terminal(style_of(globals)), globals.github); });
+  return deliver_all(documents, delivery.envelope.exit, globals.github,
+                     [&] { return delivery.terminal(style_of(globals)); });
 }
 
 int deliver(Report& report, const Globals& globals) {

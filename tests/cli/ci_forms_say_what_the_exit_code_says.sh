@@ -26,3 +26,10 @@ head -c 1048000 /dev/zero | tr '\0' x >summary
 expect_exit 1 "$GPUREADY" doctor --replay "$machine" --github
 [ "$(stat -c %s summary)" -le 1048576 ] || die "the summary is too long"
 expect_in "too long for this summary" "$(tail -n 1 summary)"
+# What a machine is called becomes no command to the runner in any form, and JSON still says it.
+sed 's/NVIDIA H100 80GB HBM3/H100 ##[error]no/' "$MACHINES/base-h100x1/machine.json" >named.json
+for form in --json --html --markdown --junit ""; do
+  GITHUB_ACTIONS=true "$GPUREADY" doctor --replay named.json $form >said.txt 2>/dev/null || true
+  ! grep -F '##[' said.txt || die "$form prints a command to GitHub's runner"
+  [ "$form" != --json ] || [ "$(jq -r '.machine.gpus[0].name' said.txt)" = "H100 ##[error]no" ] || die "JSON has another name"
+done

@@ -32,7 +32,7 @@ run() {  # run LINE
   [ -z "${SHOW:-}" ] || echo "$SECONDS $line"
 }
 examples() { "$GPUREADY" "$@" --help | sed -n '/^Examples:/,/^Usage:/s/^  gpuready //p'; }
-for command in "record" "policy init" "policy check" detect doctor check "test" status gpu-test selftest \
+for command in "" "record" "policy init" "policy check" detect doctor check "test" status gpu-test selftest \
   "pack key" "pack inspect" "pack explain" "ternary inspect" "ternary convert" "ternary verify" \
   "vm list" "vm show" "vm plan" "vm doctor" "vm compat" "bench adapter"; do
   read -ra words <<<"$command"

@@ -74,8 +74,16 @@ in_debian() {  # in_debian SUITE: everything in a fresh root, as its user does i
   if [ "$suite" != bullseye ]; then  # whose systemd-analyze needs a cgroup of its own, which a root does not have
     [ -z "$(inside "$root" systemd-analyze verify --man=no gpuready.service gpuready.timer 2>&1)" ] || fail "systemd-analyze complains"
   fi
+  inside "$root" systemctl --quiet enable gpuready.timer gpuready-vm-hold.service
+  [ -L "$root/etc/systemd/system/timers.target.wants/gpuready.timer" ] || fail "the timer was not enabled"
+  inside "$root" sh -c 'gpuready check --level quick --device cpu >/dev/null; mkdir -p /var/lib/gpuready/vm; : >/var/lib/gpuready/vm/1.jsonl'
   says 0 "Removing gpuready" inside "$root" apt-get remove -y gpuready
   [ ! -e "$root/usr/bin/gpuready" ] || fail "the .deb left its program"
+  [ -z "$(find "$root/etc/systemd" -name "gpuready*")" ] || fail "the .deb left units enabled"
+  [ -s "$root/var/lib/gpuready/results.json" ] || fail "removing the .deb took the results"
+  says 0 "Purging" inside "$root" apt-get purge -y gpuready
+  [ "$(find "$root/var/lib/gpuready" "$root/var/cache/gpuready" -type f 2>/dev/null)" = "$root/var/lib/gpuready/vm/1.jsonl" ] ||
+    fail "purging left results, or took the journal of virtual machines"
   timed "the .deb"
   says 0 "" inside "$root" tar -xzf "/tmp/gpuready-$version-linux-x86_64.tar.gz" -C /opt
   diagnoses "$root" "/opt/gpuready-$version-linux-x86_64/bin/gpuready"
