@@ -47,7 +47,7 @@ def output(*command):
 
 def notices(_):
     """Licences of the libraries in the program, as the packages have them that it was built from."""
-    packages = {**library_packages(), **{library: package for library, package, _ in runtime_packages()}}
+    packages = {**library_packages(), **{library: package.partition(":")[0] for library, package, _ in runtime_packages()}}
     texts = (f"{library} (Debian's {package})\n{'=' * 72}\n{pathlib.Path(f'/usr/share/doc/{package}/copyright').read_text()}\n"
              for library, package in packages.items())
     return pathlib.Path(NOTICES).name, "".join(texts).encode()

@@ -31,6 +31,7 @@ set(CPACK_RPM_FILE_NAME RPM-DEFAULT)
 set(CPACK_RPM_PACKAGE_LICENSE MIT)
 set(CPACK_RPM_PACKAGE_GROUP System)
 set(CPACK_RPM_COMPRESSION_TYPE xz)
+set(CPACK_RPM_PRE_UNINSTALL_SCRIPT_FILE $ENV{GPUREADY_SOURCE}/packaging/prerm)
 set(CPACK_RPM_SPEC_MORE_DEFINE "%define _build_id_links none
 %define __strip /bin/true
 %define _buildhost gpuready

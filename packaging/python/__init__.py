@@ -61,10 +61,11 @@ def run(*words: Union[str, os.PathLike[str]], timeout: Optional[float] = None) -
         raise NoAnswer(f"{command[0]} does not start: {error}") from error
     said = done.stderr.decode(errors="replace").strip()
     try:
-        return json.loads(done.stdout)
+        document: dict[str, Any] = json.loads(done.stdout)
     except ValueError:
         kind = UsageError if done.returncode == 2 else NoAnswer
         raise kind(said or f"exit code {done.returncode} without a document", done.returncode) from None
+    return document
 
 
 def _words(**options: Any) -> list[str]:

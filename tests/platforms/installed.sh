@@ -120,11 +120,15 @@ for kind in "$@"; do
 done
 mapfile -t kinds < <(printf '%s\n' "${kinds[@]}" | sort -u)
 # Twice, the same bytes; signed by a key of its own.
+need minisign
+(cd "$folder" && "$source/build/release/src/gpuready" pack key release --no-password >/dev/null)
+export GPUREADY_RELEASE_KEY=$folder/release.key
 for each in dist again; do
   GPUREADY_DIST=$folder/$each "$source/scripts/release.sh" --built "${kinds[@]}" >"$folder/log" 2>&1 || { cat "$folder/log" >&2; exit 1; }
 done
 diff -rq "$folder/dist" "$folder/again" >&2 || fail "two releases of one build differ"
-(cd "$folder/dist" && sha256sum --quiet --strict -c SHA256SUMS && ls -l) || fail "the sums are wrong"
+(cd "$folder/dist" && minisign -Vqm SHA256SUMS -p ../release.pub && sha256sum --quiet --strict -c SHA256SUMS && ls -l) ||
+  fail "the sums are wrong"
 dist=$folder/dist
 
 # The bill of materials names the compiler's own libraries, in the version that the program's code says it has.
