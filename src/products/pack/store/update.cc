@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/bytes.h"
+#include "base/parallel.h"
 
 namespace gpuready::pack {
 namespace {
@@ -13,23 +14,43 @@ namespace {
 // One request; a fetch that is killed goes on within it.
 constexpr std::uint64_t kMostRangeBytes = 4u << 20;
 
+constexpr std::size_t kSegmentBytes = 64u << 20, kReadOnBytes = 32 * kMostCutBytes;
+constexpr unsigned kMostThreads = 8;
+
 bool is_here(const CutRun& run, const LocalPieces& local) {
   return std::ranges::all_of(run.cuts, [&](const Cut& cut) { return local.find(cut).has_value(); });
 }
 
 }  // namespace
 
+// Cuts depend on the bytes before them only as far as the next usual cut, so segments are cut at
+// the same time, and find the cuts of the whole file within the first pieces. The one before reads
+// on until then.
 LocalPieces::LocalPieces(const std::vector<std::string>& paths) {
+  struct Segment {
+    std::string_view rest;  // from its first byte to the end of the file
+    std::vector<std::pair<std::string, std::string_view>> pieces = {};
+  };
+  std::vector<Segment> segments;
   for (const auto& path : paths) {
     auto file = MappedFile::open(path);
     if (!file) continue;
-    for (auto rest = text_of(file->bytes()); !rest.empty();) {
-      const auto piece = rest.substr(0, cut_length(rest));
-      pieces_.emplace(cut_of(piece).digest, piece);
-      rest.remove_prefix(piece.size());
-    }
+    const auto content = text_of(file->bytes());
+    for (std::size_t at = 0; at < content.size(); at += kSegmentBytes)
+      segments.push_back({content.substr(at)});
     files_.push_back(std::move(*file));
   }
+  in_parallel(segments.size(), kMostThreads, [&](std::size_t i) {
+    auto& [rest, pieces] = segments[i];
+    for (auto left = rest.substr(0, kSegmentBytes + kReadOnBytes); !left.empty();) {
+      const auto piece = rest.substr(0, cut_length(rest));
+      pieces.emplace_back(cut_of(piece).digest, piece);
+      rest.remove_prefix(piece.size());
+      left.remove_prefix(std::min(piece.size(), left.size()));
+    }
+  });
+  for (auto& segment : segments)
+    for (auto& [digest, piece] : segment.pieces) pieces_.emplace(std::move(digest), piece);
 }
 
 std::optional<std::string_view> LocalPieces::find(const Cut& cut) const {

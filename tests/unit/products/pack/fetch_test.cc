@@ -1,6 +1,8 @@
 // Large files of a server: fetched in pieces, each of which outlives the process.
 #include "pack/store/fetch.h"
 
+#include "pack/store/update.h"
+
 #include "unit/products/pack/workshop.h"
 
 namespace gpuready::pack {
@@ -238,6 +240,19 @@ TEST(Cuts, AreThoseOfEveryRelease) {
   for (std::string_view rest = text; lengths.size() < 6; rest.remove_prefix(lengths.back()))
     lengths.push_back(cut_length(rest));
   EXPECT_EQ(lengths, (std::vector<std::size_t>{60171, 33919, 37374, 37914, 43437, 40070}));
+}
+
+TEST(LocalPieces, AreThoseOfTheWholeFile) {
+  const Workshop shop;
+  const auto text = noise(68u << 20, 8);
+  write_text(shop.root + "/large", text);
+  const LocalPieces local({shop.root + "/large", shop.root + "/missing"});
+  for (std::string_view rest = text; !rest.empty();) {
+    const auto piece = rest.substr(0, cut_length(rest));
+    ASSERT_EQ(local.find(cut_of(piece)), piece) << text.size() - rest.size();
+    rest.remove_prefix(piece.size());
+  }
+  EXPECT_EQ(local.find(cut_of("what is not there")), std::nullopt);
 }
 
 }  // namespace
