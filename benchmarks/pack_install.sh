@@ -29,7 +29,7 @@ echo "a text in place of the licences" | tee one/License.txt >two/License.txt
 needed=$(jq -c '[.files[].elf.needed[]?] | unique' one.json)
 sed -i "s/^folder.*/&\nsystem_libraries = $needed/" pack.toml
 "$gpuready" pack key key --no-password -q >/dev/null
-"$gpuready" pack build --out built --level "${LEVEL:-3}" || true
+"$gpuready" pack build --out built --zstd-level "${LEVEL:-3}" || true
 # Declares what the scanner found in all libraries: this is about time.
 python3 - <<'P'
 import json, re
@@ -45,7 +45,7 @@ if targets:
     text = re.sub(r"(\[variants\.\w+\]\n)", r"\1" + line, text)
     open("pack.toml", "w").write(text)
 P
-"$gpuready" pack build --out built --level "${LEVEL:-3}" -q || true
+"$gpuready" pack build --out built --zstd-level "${LEVEL:-3}" -q || true
 # Run paths of wheels lead to their other packages; nor is that what is timed.
 for file in built/*.variant.json; do jq 'del(.gaps)' "$file" >without && mv without "$file"; done
 "$gpuready" pack publish --built built --to release --key key.key -q >/dev/null

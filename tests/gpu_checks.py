@@ -421,7 +421,7 @@ def own_stacks(binary, results):
     for task in "mlp", "gemm", "attention", "copy", "ternary":
         for dtype in "fp32", "bf16", "fp16":
             path = f"{results}/bench-{task}-{dtype}.json"
-            run(binary, "bench", "run", "--task", task, "--dtype", dtype, "--device", "cuda", "--adapters",
+            run(binary, "bench", "run", "--task", task, "--dtype", dtype, "--device", "cuda", "--stack",
                 "gpuready", "--iters", "20", "--warmup", "5", "--repeats", "1", "--max-seconds", "0.3", "--no-check",
                 "-q", "--results", f"{results}/bench-results", "--json=" + path, expect=0)
             with open(path) as file:
@@ -429,7 +429,7 @@ def own_stacks(binary, results):
             need(stack["status"] == "ok", f"{task} in {dtype}: {stack['status']}: {stack.get('reason')}")
             done.append(task)
     path, begin = f"{results}/bench-roofline.json", time.monotonic()
-    run(binary, "bench", "run", "--task", "gemm", "--dtype", "bf16", "--device", "cuda", "--adapters", "gpuready", "--iters",
+    run(binary, "bench", "run", "--task", "gemm", "--dtype", "bf16", "--device", "cuda", "--stack", "gpuready", "--iters",
         "20", "--warmup", "5", "--repeats", "1", "--max-seconds", "0.3", "--no-check", "-q", "--roofline", "--results",
         f"{results}/bench-results", "--json=" + path, expect=0)
     with open(path) as file:

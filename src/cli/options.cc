@@ -69,7 +69,7 @@ Option valid_option(double& seconds, std::string_view what) {
   constexpr double kLongestS = 366 * 24 * 3600;
   return {.name = "--valid",
           .value = &seconds,
-          .help = fmt::format("How long {} counts; 25h if not given", what),
+          .help = fmt::format("How long {} counts (default: 25h)", what),
           .range = Range{1, kLongestS},
           .seconds = true};
 }

@@ -56,7 +56,7 @@ void add_test_options(CommandSpec& command, TestCommand& options, std::string de
       {.name = "--level",
        .value = &options.level,
        .help = fmt::format("Extent of the tests: quick (about 2 s), standard (30 s), thorough (6 "
-                           "min); {} if not given",
+                           "min) (default: {})",
                            options.default_level),
        .one_of = {"quick", "standard", "thorough"}},
       {.name = "--require",
@@ -119,7 +119,7 @@ void declare_test(CommandSpec& command) {
        .seconds = true},
       {.name = "--seed",
        .value = &options->seed,
-       .help = "Seed of all patterns, data and injected faults; random if not given",
+       .help = "Seed of all patterns, data and injected faults (default: random)",
        .type = "N"},
       {.name = "--faults",
        .value = &options->faults,

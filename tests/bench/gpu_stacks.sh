@@ -20,7 +20,7 @@ once() {  # once TASK ROWS TAG REPEATS STACKS
   local sizes="--batch $2 --hidden 2048"
   [ "$1" = gemm ] && sizes="--m $2 --n 2048 --k 2048"
   # shellcheck disable=SC2086
-  timeout -k 15 "$left" "$binary" bench run --task "$1" $sizes --dtype "$dtype" --device cuda --adapters "$5" \
+  timeout -k 15 "$left" "$binary" bench run --task "$1" $sizes --dtype "$dtype" --device cuda --stack "$5" \
     --repeats "$4" --max-seconds 1 --timeout 90s --silence 60s --tag "$3" --replace --seed 1 $check \
     --json="$3.json" --quiet >"$3.txt" 2>"$3.err"
   echo "$3: exit $? after $SECONDS s"

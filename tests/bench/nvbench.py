@@ -84,7 +84,7 @@ def ours(shape, turn):
     path = os.path.join(folder, f"gpuready_{shape[0]}_{turn}.json")
     m, n, k = map(str, shape)
     subprocess.run([binary, "bench", "run", "--task", "gemm", "--m", m, "--n", n, "--k", k, "--dtype", "fp16",
-                    "--device", "cuda", "--adapters", "gpuready", "--repeats", "1", "--max-seconds", "2", "--no-check",
+                    "--device", "cuda", "--stack", "gpuready", "--repeats", "1", "--max-seconds", "2", "--no-check",
                     "--tag", f"nvbench_{m}_{turn}", "--replace", "--quiet", "--json=" + path],
                    check=True, stdout=subprocess.DEVNULL, cwd=folder)
     repeat = json.load(open(path))["run"]["stacks"][0]["repeats"][0]

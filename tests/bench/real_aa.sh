@@ -8,7 +8,7 @@ set -euo pipefail
 binary=$(realpath "$1") comparisons=${3:-30} runs=${RUNS:-3}
 mkdir -p "$2" && cd "$2"
 shift $(($# < 3 ? $# : 3))
-[ $# -gt 0 ] || set -- --task gemm --m 64 --n 2048 --k 2048 --device cuda --adapters gpuready --max-seconds 0.2
+[ $# -gt 0 ] || set -- --task gemm --m 64 --n 2048 --k 2048 --device cuda --stack gpuready --max-seconds 0.2
 for comparison in $(seq "$comparisons"); do
   for turn in $(seq "$runs"); do
     # ABBA, so that a drift hits both alike.

@@ -32,7 +32,7 @@ for work in "mlp --batch 16 --hidden 128" "gemm --m 33 --n 65 --k 129" "attentio
   "copy --m 64 --n 100" "ternary --m 5 --n 64 --k 256"; do
   # shellcheck disable=SC2086
   "$gpuready" bench run --task $work --device cpu --repeats 1 --iters 5 --warmup 2 --max-seconds 0.3 --silence 300s \
-    --tag "${work%% *}" --replace --json=run.json --adapters "gpuready,$(IFS=,; echo "${names[*]}")" >report.txt || true
+    --tag "${work%% *}" --replace --json=run.json --stack "gpuready,$(IFS=,; echo "${names[*]}")" >report.txt || true
   python3 - "$work" <<'END' || failed=1
 import json, sys
 run = json.load(open("run.json"))["run"]

@@ -30,7 +30,7 @@ expect_in "DEVICE H100: name one of these GPUs: 0 (NVIDIA H100" "$err"
 # What is not here is refused by those that look at this machine, too.
 touch code
 for command in "check --device" "selftest --device" "bench run --gpu" "ternary verify --device" "ternary bench --device" \
-  "pack explain code --gpu" "pack install release --for" "vm compat --image-cuda 12.4 --driver 550 --gpu"; do
+  "pack explain code --gpu" "pack install release --gpu" "vm compat --image-cuda 12.4 --driver 550 --gpu"; do
   expect_exit 2 "$GPUREADY" $command nine
   expect_in "${command##* } nine: no such GPU here: " "$err$out"
 done
@@ -46,7 +46,7 @@ for driver in 550 550.54 550.54.14; do
   expect_exit 0 "$GPUREADY" pack explain code --gpu A10 --driver $driver
   expect_exit 0 "$GPUREADY" vm compat --image-cuda 12.4 --driver $driver
 done
-for command in "pack explain code --gpu 8.6" "pack install release --for 8.6" "vm compat --image-cuda 12.4"; do
+for command in "pack explain code --gpu 8.6" "pack install release --gpu 8.6" "vm compat --image-cuda 12.4"; do
   expect_exit 2 "$GPUREADY" $command --driver new
   expect_in "--driver new: a version is digits and dots, such as 550 or 535.104.05" "$err$out"
 done

@@ -18,8 +18,8 @@ ternary convert no/such out.gguf --to tq2_0
 pack inspect no/such
 pack explain no/such
 pack explain file --replay no/such
-pack select no/such --for none
-pack install no/such --for none
+pack select no/such --gpu none
+pack install no/such --gpu none
 bench history --results no/such
 bench import no/such
 vm list --replay no/such

@@ -19,7 +19,7 @@ export GPUREADY LIAR_BENCH_CMD="python3 '$PWD/liar.py'" LEAVES_BENCH_CMD="sh lea
 export NOWHERE_BENCH_CMD="/nonexistent/bench --json" TVM_BENCH_CMD="./plain.txt"
 export NAN_BENCH_CMD="printf '%s' '{\"status\": \"ok\", \"latency_ms\": {\"mean\": NaN}}'"
 expect_exit 1 "$GPUREADY" bench run --device cpu --task gemm --m 8 --n 16 --k 32 --max-seconds 0.1 --iters 4 \
-  --repeats 1 --adapters gpuready,liar,nowhere,tvm,nan,leaves --json=run.json
+  --repeats 1 --stack gpuready,liar,nowhere,tvm,nan,leaves --json=run.json
 python3 - <<'END'
 import json
 stacks = {s["id"]: s for s in json.load(open("run.json"))["run"]["stacks"]}

@@ -4,7 +4,7 @@ export GPUREADY_LIBNVML=$FAKES/fake_nvml.so GPUREADY_LIBCUDA=$FAKES/fake_cuda_pt
 export FAKE_CUDA="cc=8.0,memory=512MiB,guard=4KiB" FAKE_NVML_CLOCKS=$PWD/clocks
 rm -rf bench-results clocks
 bench=("$GPUREADY" bench run --task copy --m 8 --n 16 --max-seconds 0.05 --iters 1 --warmup 0 --repeats 1
-  --adapters gpuready --no-check)
+  --stack gpuready --no-check)
 expect_exit 0 "${bench[@]}" --lock-clocks --json=run.json
 [ "$(cat clocks)" = "0 1335 to 1335 MHz"$'\n'"0 free" ] || die "clocks: $(cat clocks)"
 expect_in '"clocks_locked": true' "$(cat run.json)"
@@ -12,7 +12,7 @@ expect_in "locked at 1335 MHz" "$out"
 # Also when the run is killed in the middle.
 rm clocks
 export SLEEPS_BENCH_CMD="sleep 60"
-"${bench[@]}" --lock-clocks=900 --adapters sleeps >killed.txt 2>&1 &
+"${bench[@]}" --lock-clocks=900 --stack sleeps >killed.txt 2>&1 &
 run=$!
 for _ in $(seq 100); do [ ! -s clocks ] || break; sleep 0.1; done
 [ "$(cat clocks)" = "0 900 to 900 MHz" ] || die "clocks: $(cat clocks) $(cat killed.txt)"

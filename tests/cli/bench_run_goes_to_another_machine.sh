@@ -23,7 +23,7 @@ chmod +x bin/ssh
 export PATH=$PWD/bin:$PATH BENCH_SECRET_NOT="it's \$HOME"
 rm -rf bench-results seen.txt
 there=("$GPUREADY" bench run --device cpu --task gemm --m 8 --n 16 --k 32 --max-seconds 0.1 --iters 4
-  --adapters gpuready --repeats 2)
+  --stack gpuready --repeats 2)
 expect_exit 0 "${there[@]}" --remote user@other --tag there --json=run.json
 expect_in "gpuready (own kernels, reference): " "$out"
 cmp run.json bench-results/*__there.json || die "the kept document is another"
@@ -34,7 +34,7 @@ assert run["workload"]["shape"] == {"k": 32, "m": 8, "n": 16}, run["workload"]
 assert len(run["stacks"][0]["repeats"]) == 2 and run["tag"] == "there", run
 PY
 # The exit code is the other machine's; a stack that it has not is told.
-expect_exit 3 "${there[@]}" --adapters glow --remote user@other
+expect_exit 3 "${there[@]}" --stack glow --remote user@other
 # Wrong names, no way there, another kind of machine: nothing is kept.
 kept=$(ls bench-results)
 expect_exit 2 "${there[@]}" --remote -oProxyCommand=true

@@ -8,11 +8,11 @@ exec "$GPUREADY" bench adapter
 END
 export MINE_BENCH_CMD="sh '$PWD/stack.sh'" GPUREADY
 bench=("$GPUREADY" bench run --device cpu --task gemm --m 8 --n 16 --k 32 --max-seconds 0.1 --iters 4 --seed 1)
-expect_exit 0 "${bench[@]}" --adapters gpuready --repeats 2 --tag first
+expect_exit 0 "${bench[@]}" --stack gpuready --repeats 2 --tag first
 kept=$(cat bench-results/*__first.json)
 for name in TERM INT HUP; do
   rm -f started
-  "${bench[@]}" --adapters mine --repeats 9 --tag first --replace --json=interrupted.json >cut.txt 2>&1 &
+  "${bench[@]}" --stack mine --repeats 9 --tag first --replace --json=interrupted.json >cut.txt 2>&1 &
   run=$!
   until [ -e started ] && [ "$(wc -l <started)" = 3 ]; do
     kill -0 "$run" || die "it ended before: $(cat cut.txt)"
@@ -39,7 +39,7 @@ expect_in "was interrupted" "$err"
 expect_exit 0 "$GPUREADY" bench report first,first-interrupted --md report.md
 expect_in "mine: interrupted" "$(cat report.md)"
 # A run without a time replaces nothing either, and is kept beside what it would have replaced.
-MINE_BENCH_CMD="sh -c 'exit 9'" expect_exit 1 "${bench[@]}" --adapters mine --repeats 1 --tag first --replace
+MINE_BENCH_CMD="sh -c 'exit 9'" expect_exit 1 "${bench[@]}" --stack mine --repeats 1 --tag first --replace
 expect_in "No stack was timed, so nothing is replaced: 1 earlier run of first stays." "$(tr -s '\n ' ' ' <<<"$out")"
 expect_in "with the tag first-failed" "$(tr -s '\n ' ' ' <<<"$out")"
 [ "$kept" = "$(cat bench-results/*__first.json)" ] || die "a run without a time replaced the tag's"
@@ -49,7 +49,7 @@ expect_exit 0 "$GPUREADY" bench run --help
 expect_in "1 precedes 130, 130 precedes 3" "$out"
 # Before the first repeat has ended there is nothing to keep.
 printf '1\n2\n' >started
-"${bench[@]}" --adapters mine --repeats 9 --tag none >cut.txt 2>&1 &
+"${bench[@]}" --stack mine --repeats 9 --tag none >cut.txt 2>&1 &
 run=$!
 until [ "$(wc -l <started)" = 3 ]; do kill -0 "$run" || die "it ended before"; sleep 0.1; done
 kill -TERM "$run"
@@ -58,19 +58,19 @@ wait "$run" || got=$?
 [ "$got" = 130 ] || die "exit $got instead of 130: $(cat cut.txt)"
 [ -z "$(ls bench-results/*none* 2>/dev/null)" ] || die "a run without a repeat was kept"
 # The tag of a first run without a time stays free, too.
-MINE_BENCH_CMD="sh -c 'exit 9'" expect_exit 1 "${bench[@]}" --adapters mine --repeats 1 --tag fresh
+MINE_BENCH_CMD="sh -c 'exit 9'" expect_exit 1 "${bench[@]}" --stack mine --repeats 1 --tag fresh
 [ "$(ls bench-results/*__fresh-failed.json | wc -l)" = 1 ] || die "not kept: $(ls bench-results)"
 ! ls bench-results/*__fresh.json 2>/dev/null || die "a run without a time took the tag"
 # What cannot be written is told before anything is timed, and a wrong name makes no folder.
 rm -f started
 echo >file
 for place in --results --compat; do
-  expect_exit 2 "${bench[@]}" --adapters mine --repeats 1 --tag unkept $place file
+  expect_exit 2 "${bench[@]}" --stack mine --repeats 1 --tag unkept $place file
   [ ! -e started ] || die "it was timed all the same"
 done
 ! ls bench-results/*__unkept.json 2>/dev/null || die "it was kept"
-expect_exit 2 "${bench[@]}" --adapters nosuchstack --results never
-[ ! -e never ] || die "a wrong --adapters makes the folder of results"
+expect_exit 2 "${bench[@]}" --stack nosuchstack --results never
+[ ! -e never ] || die "a wrong --stack makes the folder of results"
 # Two at once: the later one gives way, and nothing of it is lost.
 cat >slow.sh <<'END'
 echo >>slow
@@ -79,7 +79,7 @@ exec "$GPUREADY" bench adapter
 END
 rm -f slow
 export MINE_BENCH_CMD="sh '$PWD/slow.sh'"
-"${bench[@]}" --adapters mine --repeats 1 --tag race >one.txt 2>&1 &
+"${bench[@]}" --stack mine --repeats 1 --tag race >one.txt 2>&1 &
 run=$!
 until [ -e slow ]; do kill -0 "$run" || die "it ended before: $(cat one.txt)"; sleep 0.1; done
 cp bench-results/*__first.json "$(echo bench-results/*__first.json | sed s/__first/__race/)"

@@ -3,7 +3,7 @@
 rm -rf bench-results
 for tag in base candidate; do
   expect_exit 0 "$GPUREADY" bench run --device cpu --task gemm --m 8 --n 16 --k 32 --max-seconds 0.1 --iters 4 \
-    --adapters gpuready --repeats 2 --roofline --tag $tag --json=run.json
+    --stack gpuready --repeats 2 --roofline --tag $tag --json=run.json
 done
 python3 - <<'END'
 import json
@@ -17,6 +17,6 @@ got=0
 expect_in '"normalised": true' "$(cat compare.json)"
 # Without it there is nothing to compare by.
 expect_exit 0 "$GPUREADY" bench run --device cpu --task gemm --m 8 --n 16 --k 32 --max-seconds 0.1 --iters 4 \
-  --adapters gpuready --repeats 2 --tag without
+  --stack gpuready --repeats 2 --tag without
 expect_exit 2 "$GPUREADY" bench compare base without --normalise
 expect_in "roofline" "$err"

@@ -11,7 +11,7 @@ END
 export MINE_BENCH_CMD="python3 '$PWD/mine.py'" XLA_FLAGS="--a --b" OMP_NUM_THREADS=2 NVIDIA_API_KEY=hidden-value
 unset LD_LIBRARY_PATH
 expect_exit 0 "$GPUREADY" bench run --device cpu --task gemm --m 8 --n 16 --k 32 --max-seconds 0.25 --iters 4 \
-  --adapters mine --repeats 1 --json=run.json
+  --stack mine --repeats 1 --json=run.json
 python3 - <<'END'
 import json
 text = open("run.json").read()
@@ -30,7 +30,7 @@ assert protocol["max_seconds"] == 0.25 and protocol["repeats"] == 1, protocol
 END
 # Of an idea that may be a secret its hash is recorded, and Terraform's variables are not.
 TF_VAR_admin_pwd=hunter2 MY_TOKEN=s3cret expect_exit 0 "$GPUREADY" bench run --device cpu --task gemm --m 8 --n 16 \
-  --k 32 --max-seconds 0.1 --iters 4 --adapters mine --repeats 1 --idea MY_TOKEN --json=run.json
+  --k 32 --max-seconds 0.1 --iters 4 --stack mine --repeats 1 --idea MY_TOKEN --json=run.json
 expect_in '"MY_TOKEN": "sha256:' "$(cat run.json)"
 for secret in hunter2 s3cret; do
   expect_not_in "$secret" "$(cat run.json bench-results/*.json)"

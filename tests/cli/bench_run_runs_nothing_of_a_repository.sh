@@ -20,7 +20,7 @@ plain -C sub config filter.other.clean "$here/evil" && echo 'file filter=other' 
 printf '[trace2]\n\tnormalTarget = %s\n' "$mark" >"$here/home/.gitconfig"
 touch -d '1 hour ago' file sub/file
 record() { # VARIABLE=VALUE... : the record of a run with these
-  expect_exit 0 env -u SUDO_UID HOME="$here/home" "$@" "$GPUREADY" bench run --device cpu --adapters gpuready --task gemm --m 16 --n 16 \
+  expect_exit 0 env -u SUDO_UID HOME="$here/home" "$@" "$GPUREADY" bench run --device cpu --stack gpuready --task gemm --m 16 --n 16 \
     --k 16 --repeats 1 --iters 1 --warmup 0 --max-seconds 0.05 --no-check --results "$here/results"
   cat "$(ls -t "$here"/results/*/run.json "$here"/results/*.json 2>/dev/null | head -1)"
 }

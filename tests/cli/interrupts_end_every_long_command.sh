@@ -73,7 +73,7 @@ ends 'sleep 1' "$GPUREADY" selftest --device cpu --trials 1000000
 
 # Commands of others.
 export MINE_BENCH_CMD="sh -c 'touch began; sleep 60'"
-ends '[ -e began ]' "$GPUREADY" bench run --device cpu --adapters mine --task gemm --m 8 --n 16 --k 32
+ends '[ -e began ]' "$GPUREADY" bench run --device cpu --stack mine --task gemm --m 8 --n 16 --k 32
 rm -f began
 ends '[ -e began ]' "$GPUREADY" bench loop a b --command "$MINE_BENCH_CMD"
 rm -f began
@@ -105,8 +105,8 @@ trap 'kill $server' EXIT
 until [ -s port ]; do sleep 0.1; done
 url=http://127.0.0.1:$(cat port)
 sum=$(printf '0%.0s' $(seq 64))
-for command in "pack inspect $url/a.whl" "pack explain --gpu 8.6 $url/a.whl" "pack select $url --for none" \
-  "pack install $url --for none" "vm drivers fetch $url/a.run --sha256 $sum"; do
+for command in "pack inspect $url/a.whl" "pack explain --gpu 8.6 $url/a.whl" "pack select $url --gpu none" \
+  "pack install $url --gpu none" "vm drivers fetch $url/a.run --sha256 $sum"; do
   rm -f asked
   # shellcheck disable=SC2086
   ends '[ -e asked ]' "$GPUREADY" $command

@@ -48,7 +48,7 @@ architectures() { jq -r --arg v "$1" '.variants[] | select(.name == $v) | (.arch
 # Not every file of modern has code that a 7.5 loads.
 [ "$(architectures modern)" = "80-virtual 86-virtual" ] || die "modern: $(architectures modern)"
 [ "$(architectures cpu)" = "" ] || die "cpu: $(architectures cpu)"
-chosen() { "$GPUREADY" pack select release --key key.pub --for "$1" --json - | jq -r '.variants | join("+")'; }
+chosen() { "$GPUREADY" pack select release --key key.pub --gpu "$1" --json - | jq -r '.variants | join("+")'; }
 [ "$(chosen 6.1) $(chosen 7.5) $(chosen 8.6) $(chosen none)" = "legacy legacy modern cpu" ] || die "$(chosen 6.1) $(chosen 7.5) $(chosen 8.6) $(chosen none)"
 expect_exit 0 "$GPUREADY" pack install release --key key.pub --variant legacy --no-load-test
 current=home/.local/share/seed-libs/gpu-libs/current

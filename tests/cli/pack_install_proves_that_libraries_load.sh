@@ -15,7 +15,7 @@ release() {  # VERSION
 
 library 'int one(void) { return 1; }'
 release 1
-expect_exit 0 "$GPUREADY" pack install release --key key.pub --for none
+expect_exit 0 "$GPUREADY" pack install release --key key.pub --gpu none
 expect_exit 0 "$GPUREADY" pack install release --variant cpu --json=install.json
 current() { jq -r '.packages[0] | .current as $n | .installed[] | select(.number == $n) | .version' <("$GPUREADY" pack list libs --json); }
 [ "$(current)" = 1 ] || die "version 1 is not current"

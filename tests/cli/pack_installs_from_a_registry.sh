@@ -65,37 +65,37 @@ python3 -u registry.py >port.txt & server=$!
 trap 'kill $server' EXIT
 for _ in $(seq 100); do port=$(cat port.txt); [ -n "$port" ] && break; sleep 0.1; done
 at=oci+http://127.0.0.1:$port
-expect_exit 0 "$GPUREADY" pack select $at/my/libs:1.0 --key key.pub --for none
-expect_exit 0 "$GPUREADY" pack install $at/my/libs:1.0 --key key.pub --for none
+expect_exit 0 "$GPUREADY" pack select $at/my/libs:1.0 --key key.pub --gpu none
+expect_exit 0 "$GPUREADY" pack install $at/my/libs:1.0 --key key.pub --gpu none
 current=home/.local/share/libs/gpu-libs/current
 cmp $current/noise source/cpu/noise && [ "$(cat $current/version)" = 1.0 ] || die "other files"
 grep -q "blobs.* bytes=" asked.log || die "no range was asked for: $(cat asked.log)"
-expect_exit 0 "$GPUREADY" pack install $at/my/libs:1.1 --for none --json=install.json
+expect_exit 0 "$GPUREADY" pack install $at/my/libs:1.1 --gpu none --json=install.json
 [ "$(jq .reused_files install.json) $(cat $current/version)" = "1 1.1" ] || die "$(cat install.json)"
 [ "$(jq -r .from install.json)" = $at/my/libs:1.1 ] || die "another origin is remembered"
 digest=$(jq -r '.manifests[1].digest' layout/index.json)
-expect_exit 0 "$GPUREADY" pack install $at/my/libs@$digest --for none
+expect_exit 0 "$GPUREADY" pack install $at/my/libs@$digest --gpu none
 
 rm -rf home
-expect_exit 1 "$GPUREADY" pack install $at/changed@$digest --key key.pub --for none
+expect_exit 1 "$GPUREADY" pack install $at/changed@$digest --key key.pub --gpu none
 expect_in "the registry sends a manifest of sha256:" "$(echo $out)"
-expect_exit 1 "$GPUREADY" pack install $at/changed:1.1 --key key.pub --for none
+expect_exit 1 "$GPUREADY" pack install $at/changed:1.1 --key key.pub --gpu none
 expect_in "and the registry's manifest says sha256:" "$(echo $out)"
-expect_exit 1 "$GPUREADY" pack install $at/other:1.1 --key key.pub --for none
+expect_exit 1 "$GPUREADY" pack install $at/other:1.1 --key key.pub --gpu none
 expect_in "not a release of gpuready" "$(echo $out)"
-expect_exit 1 "$GPUREADY" pack install $at/index:1.1 --key key.pub --for none
+expect_exit 1 "$GPUREADY" pack install $at/index:1.1 --key key.pub --gpu none
 expect_in "an index of several images" "$(echo $out)"
-expect_exit 4 "$GPUREADY" pack install $at/my/libs:9 --key key.pub --for none
-expect_exit 4 "$GPUREADY" pack install $at/secret:1.1 --key key.pub --for none
+expect_exit 4 "$GPUREADY" pack install $at/my/libs:9 --key key.pub --gpu none
+expect_exit 4 "$GPUREADY" pack install $at/secret:1.1 --key key.pub --gpu none
 expect_in "GPUREADY_OCI_TOKEN" "$(echo $out)"
-GPUREADY_OCI_TOKEN=let-me-in expect_exit 0 "$GPUREADY" pack install $at/secret:1.1 --key key.pub --for none
-GPUREADY_OCI_TOKEN=let-me-in expect_exit 2 "$GPUREADY" pack install oci+http://registry.example/x:1 --key key.pub --for none
+GPUREADY_OCI_TOKEN=let-me-in expect_exit 0 "$GPUREADY" pack install $at/secret:1.1 --key key.pub --gpu none
+GPUREADY_OCI_TOKEN=let-me-in expect_exit 2 "$GPUREADY" pack install oci+http://registry.example/x:1 --key key.pub --gpu none
 expect_in "is sent only over https" "$(echo $out)"
 # Blobs that lie on another host are fetched from there, and the token stays here.
 rm -rf home asked.log
-GPUREADY_OCI_TOKEN=let-me-in expect_exit 0 "$GPUREADY" pack install $at/away:1.1 --key key.pub --for none
+GPUREADY_OCI_TOKEN=let-me-in expect_exit 0 "$GPUREADY" pack install $at/away:1.1 --key key.pub --gpu none
 grep -q '?away None' asked.log && ! grep -q '?away Bearer' asked.log || die "the token went elsewhere: $(cat asked.log)"
 for bad in oci://host oci://host/ oci://host/UPPER:1 oci://host/../x:1 oci://host/x: oci://host/x@sha256:12 'oci://host/x:1?y' oci://user@host/x:1 oci:///x:1; do
-  expect_exit 2 "$GPUREADY" pack install "$bad" --key key.pub --for none
+  expect_exit 2 "$GPUREADY" pack install "$bad" --key key.pub --gpu none
   expect_in "write HOST/NAME:TAG" "$(echo $out)"
 done

@@ -133,10 +133,10 @@ expect_in "1.5 was seen before" "$err"
 expect_exit 2 "$GPUREADY" pack select release --key nonsense
 expect_exit 0 "$GPUREADY" pack uninstall seed-libs --forget
 [ ! -e home/.local/share/seed-libs/gpu-libs ] || die "something is left"
-expect_exit 0 "$GPUREADY" pack install release --key "$public" --no-load-test --for none
+expect_exit 0 "$GPUREADY" pack install release --key "$public" --no-load-test --gpu none
 expect_exit 2 "$GPUREADY" pack rollback seed-libs --number 99
 expect_in "no version of number 99; those that are there: 1" "$err"
-expect_exit 4 "$GPUREADY" pack install release --key "$public" --to /proc/x --for none
+expect_exit 4 "$GPUREADY" pack install release --key "$public" --to /proc/x --gpu none
 expect_in "/proc/x: the package's folder cannot be made" "$(echo $out)"
 # Another gpuready that does not end in time, and one that does.
 exec 7>>home/.local/share/seed-libs/gpu-libs/lock
@@ -158,7 +158,7 @@ done
 printf 'name = "pair"\nversion = "1"\nfolder = "pair/{variant}"\n[variants.hopper]\narchitectures = ["90a-virtual"]\n[variants.blackwell]\narchitectures = ["100a-virtual"]\n[variants.cpu]\n' >pair.toml
 expect_exit 0 "$GPUREADY" pack build pair.toml --out built
 expect_exit 0 "$GPUREADY" pack publish pair.toml --built built --to pair-release --key key.key
-expect_exit 0 "$GPUREADY" pack install pair-release --key "$public" --to set --for 9.0,10.0 --driver 580.65.06 --json=set.json
+expect_exit 0 "$GPUREADY" pack install pair-release --key "$public" --to set --gpu 9.0,10.0 --driver 580.65.06 --json=set.json
 first=$(jq -r .variant set/gpu-package-info.json)
 case $first in hopper+blackwell) second=blackwell ;; blackwell+hopper) second=hopper ;; *) die "the set is called '$first'" ;; esac
 cmp set/current/code.ptx "pair/${first%+*}/code.ptx" && cmp set/current/variants/$second/code.ptx pair/$second/code.ptx || die "another variant's file"
@@ -216,11 +216,11 @@ expect_exit 0 "$GPUREADY" pack publish pack.toml --built built --to quiet --key 
 rm -rf alone && sed '/variants.cpu/d' pack.toml >alone.toml
 expect_exit 0 "$GPUREADY" pack build alone.toml --out built
 expect_exit 0 "$GPUREADY" pack publish alone.toml --built built --to alone --key key.key
-expect_exit 0 "$GPUREADY" pack install alone --key "$public" --to nowhere --for none --json=nothing.json
+expect_exit 0 "$GPUREADY" pack install alone --key "$public" --to nowhere --gpu none --json=nothing.json
 expect_in "has nothing to install here" "$(echo $out)"
 [ "$(jq -r .result nothing.json)" = nothing ] && [ ! -e nowhere ] || die "something was installed"
-expect_exit 3 "$GPUREADY" pack select alone --key "$public" --for none
-expect_exit 0 "$GPUREADY" pack select alone --key "$public" --for 8.6 --driver 580
+expect_exit 3 "$GPUREADY" pack select alone --key "$public" --gpu none
+expect_exit 0 "$GPUREADY" pack select alone --key "$public" --gpu 8.6 --driver 580
 expect_in "How much memory of the GPU is free is not known" "$(echo $out)"
 
 # A folder that is not whole is built, with what is missing, and never published.

@@ -37,17 +37,17 @@ choose --replay "$machines/rtx-pro-6000-blackwell.json"
 is '.variants | join(" ")' latest; is .model 1.1b-gpu
 
 for pair in 7.2:legacy 8.7:modern 8.8:modern 10.3:latest 11.0:latest 12.1:latest 13.0:latest; do
-  choose --for "${pair%%:*}"; is '.variants | join(" ")' "${pair##*:}"
+  choose --gpu "${pair%%:*}"; is '.variants | join(" ")' "${pair##*:}"
 done
-choose --for 6.1,9.0 --driver 570.26; is '.variants | length' 2; is '.unserved | length' 0
-choose --for 9.0,3.5; is '.variants | join(" ")' latest; is '.unserved | length' 1
-choose --for none; is .for_cpu true; is '.variants[0]' cpu; is .model cpu-only
-choose --for 3.5 --driver 470.82; is .for_cpu true
+choose --gpu 6.1,9.0 --driver 570.26; is '.variants | length' 2; is '.unserved | length' 0
+choose --gpu 9.0,3.5; is '.variants | join(" ")' latest; is '.unserved | length' 1
+choose --gpu none; is .for_cpu true; is '.variants[0]' cpu; is .model cpu-only
+choose --gpu 3.5 --driver 470.82; is .for_cpu true
 expect_in "so the CPU's is chosen" "$out"
 # PTX for GPUs to come needs a driver that compiles it.
-choose --for 13.0 --driver 570.26; is .for_cpu true
+choose --gpu 13.0 --driver 570.26; is .for_cpu true
 expect_in "PTX 9.0 needs" "$out"
-expect_exit 2 "$GPUREADY" pack select release --key key.pub --for hopper
+expect_exit 2 "$GPUREADY" pack select release --key key.pub --gpu hopper
 expect_exit 2 "$GPUREADY" pack select release --key key.pub --driver 550
 
 # What the recipe declares and the files lack is found before anything is published.

@@ -41,7 +41,7 @@ python3 -u server.py >port.txt 2>server.log & server=$!
 trap 'kill $server' EXIT
 touch port.txt
 for _ in $(seq 100); do read -r plain own other down <port.txt && break || sleep 0.1; done
-install() { "$GPUREADY" pack install "$1" --key key.pub --for none; }
+install() { "$GPUREADY" pack install "$1" --key key.pub --gpu none; }
 refused() { expect_exit 4 install "$1"; expect_in "$2" "$(echo $out)"; [ ! -e home/.local/share/libs ] || die "something was installed"; }
 
 refused "https://127.0.0.1:$own" "certificate"

@@ -26,7 +26,7 @@ for module in json numpy torch gpuready_bench; do
   trap_module . $module && trap_module "bench-results/$name" $module && trap_module bench-results $module
 done
 run=("$GPUREADY" bench run --device cpu --task gemm --m 8 --n 8 --k 8 --iters 2 --max-seconds 0.05 --repeats 1
-     --adapters gpuready,torch_eager,onnxruntime --json=run.json --quiet)
+     --stack gpuready,torch_eager,onnxruntime --json=run.json --quiet)
 chown -R 65534:65534 .
 
 # Another user's repository: nothing is said of it, also where git would trust that user through sudo.

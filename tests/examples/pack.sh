@@ -20,7 +20,7 @@ export PTXAS_12 PTXAS_13 FATBINARY
 
 # Each GPU that the recipe is for gets a variant that loads there.
 for gpu in 5.0 6.1 7.0 7.5 8.0 8.6 8.7 8.9 9.0 10.0 10.3 11.0 12.0 12.1; do
-  variant=$("$gpuready" pack select release --key ternary-dot.pub --for $gpu --json - | jq -r '.variants | join("+")')
+  variant=$("$gpuready" pack select release --key ternary-dot.pub --gpu $gpu --json - | jq -r '.variants | join("+")')
   [ "$variant" != cpu ] && [ -n "$variant" ] || die "$gpu gets the variant '$variant'"
 done
 

@@ -54,7 +54,7 @@ def compare(gpuready, wheel, folder):
         return 0, []
     run(gpuready, "pack", "key", "--no-password", f"{folder}/key")
     adopt = [gpuready, "pack", "adopt", "--name", "one", "--version", "1", "--key", f"{folder}/key.key", "--to",
-             f"{folder}/release", "--level", "1", f"all={wheel}"]
+             f"{folder}/release", "--zstd-level", "1", f"all={wheel}"]
     adopted = run(*adopt)
     if "What was unpacked stays" in adopted.stderr:  # it lacks libraries of other wheels
         adopted = run(*adopt, "--waive", "**=only compared")
@@ -68,7 +68,7 @@ def compare(gpuready, wheel, folder):
     for driver in DRIVERS:
         explained = served(document(*explain, "--driver", driver))
         selected = document(gpuready, "pack", "select", f"{folder}/release", "--key", f"{folder}/key.pub", "--to",
-                            f"{folder}/store", "--for", ",".join(GPUS), "--driver", driver)
+                            f"{folder}/store", "--gpu", ",".join(GPUS), "--driver", driver)
         serves = set(selected["considered"][0]["serves"])
         differ += [f"{gpu} under {driver}: explain {gpu in explained}, select {gpu in serves}"
                    for gpu in GPUS if (gpu in explained) != (gpu in serves)]

@@ -35,17 +35,17 @@ for _ in $(seq 100); do (exec 3<>/dev/tcp/127.0.0.1/$port) 2>/dev/null && break;
 skopeo --insecure-policy copy --preserve-digests --dest-tls-verify=false oci:layout:1.0 docker://127.0.0.1:$port/team/libs:1.0 >skopeo.log 2>&1 || die "skopeo: $(cat skopeo.log)"
 at=oci+http://127.0.0.1:$port/team/libs
 digest=$(jq -r '.manifests[0].digest' layout/index.json)
-"$gpuready" pack install $at:1.0 --key key.pub --for 8.6 --json=install.json >/dev/null || die "$(cat install.json)"
+"$gpuready" pack install $at:1.0 --key key.pub --gpu 8.6 --json=install.json >/dev/null || die "$(cat install.json)"
 cmp source/gpu/code.ptx home/.local/share/libs/gpu-libs/current/code.ptx || die "other files"
 "$gpuready" pack verify libs >/dev/null || die "verify"
 # A switch fetches what differs, by ranges that the registry answers.
 "$gpuready" pack install $at@$digest --variant cpu --no-load-test --json=switch.json >/dev/null || die "$(cat switch.json)"
 [ "$(jq .fetched_bytes switch.json)" = 0 ] || die "$(cat switch.json)"
 rm -rf home
-"$gpuready" pack install $at@$digest --key key.pub --for none --json=again.json >/dev/null || die "$(cat again.json)"
+"$gpuready" pack install $at@$digest --key key.pub --gpu none --json=again.json >/dev/null || die "$(cat again.json)"
 cmp source/cpu/noise home/.local/share/libs/gpu-libs/current/noise || die "other files"
 # A blob that changed in the registry's storage is refused, and what is installed stays.
 rm -rf home
 for file in $(find storage -path '*blobs*' -name data -size +900k); do printf x | dd of="$file" bs=1 seek=500000 conv=notrunc status=none; done
-if "$gpuready" pack install $at:1.0 --key key.pub --for none >changed.txt 2>&1; then die "a changed blob was installed"; fi
+if "$gpuready" pack install $at:1.0 --key key.pub --gpu none >changed.txt 2>&1; then die "a changed blob was installed"; fi
 echo "released, pushed, installed"

@@ -22,7 +22,7 @@ variant legacy "50 52 60 61 70" nvidia-cudnn-cu12==9.1.0.70 nvidia-cublas-cu12==
 variant modern "75 80 86" nvidia-cudnn-cu12==9.10.2.21 nvidia-cublas-cu12==12.9.1.4
 variant latest "89 90 100 120" nvidia-cudnn-cu13 nvidia-cublas
 "$gpuready" pack key key --no-password -q
-"$gpuready" pack adopt libs-*.zip --name libs --version 1 --key key.key --to release --level 1 --waive '**=only selected'
+"$gpuready" pack adopt libs-*.zip --name libs --version 1 --key key.key --to release --zstd-level 1 --waive '**=only selected'
 wrong=0
 for pair in quadro-m2200:legacy rtx-a1000-laptop:modern rtx-pro-6000-blackwell:latest; do
   chosen=$("$gpuready" pack select release --key key.pub --replay "$source/tests/pack/machines/${pair%:*}.json" --json - |

@@ -33,16 +33,16 @@ pack publish.made publish --built built --to release --key key.key
 tar czf package-cpu.tar.gz -C source/cpu file
 pack publish.adopted adopt package-cpu.tar.gz --name other --version 1 --key key.key --to adopted
 cp release/manifest.json "$documents/pack-manifest.made.json"
-pack select.gpu select release --key key.pub --for 8.6,3.5 --driver 550.54.14 --free-mb 200
-pack select.cpu select release --key key.pub --for none
-pack install.planned install release --key key.pub --for none --dry-run
-pack install.made install release --key key.pub --for none
-pack install.again install release --for none
+pack select.gpu select release --key key.pub --gpu 8.6,3.5 --driver 550.54.14 --free-mb 200
+pack select.cpu select release --key key.pub --gpu none
+pack install.planned install release --key key.pub --gpu none --dry-run
+pack install.made install release --key key.pub --gpu none
+pack install.again install release --gpu none
 GPUREADY_FAKE=none "$GPUREADY" pack install release --report "$documents/pack-load-report.made.json" -q >log 2>&1 || true
-pack install.gpu install release --for 8.6
+pack install.gpu install release --gpu 8.6
 pack list.made list
 pack list.verified verify libs
 pack env.made env libs
 pack env.checked env libs --check
 echo >>release/manifest.json
-pack install.refused install release --for none
+pack install.refused install release --gpu none

@@ -268,7 +268,7 @@ def main():
     shutil.copy(GPUREADY, program)
     GPUREADY = shared.program = str(program)
     GGUF, RESULTS = own / "model.gguf", own / "results"
-    BENCH = ["bench", "run", "--device", "cpu", "--adapters", "gpuready,torch_eager", "--task", "gemm", "--m", "64", "--n", "64", "--k", "64",
+    BENCH = ["bench", "run", "--device", "cpu", "--stack", "gpuready,torch_eager", "--task", "gemm", "--m", "64", "--n", "64", "--k", "64",
              "--repeats", "1", "--iters", "1", "--warmup", "0", "--max-seconds", "0.05", "--no-check"]
     scripts = Path(__file__).resolve().parent.parent / "cli"
     subprocess.run([sys.executable, scripts / "gguf.py", GGUF, "tq2"], check=True)

@@ -103,9 +103,8 @@ TEST_F(CommandTable, TimesGpusAndDriversAreWrittenAlikeEverywhere) {
       EXPECT_EQ(option.seconds, of_time);
       times += of_time;
       EXPECT_EQ(explanation(option).contains("; such as 30, 30s or 2m"), of_time);
-      // --device of a benchmark is an executor, and --for of vm is a guest.
-      const bool of_gpus = (name == "--device" && option.one_of.empty()) || name == "--gpu" ||
-                           (name == "--for" && command.starts_with("pack "));
+      // --device of a benchmark is an executor.
+      const bool of_gpus = (name == "--device" && option.one_of.empty()) || name == "--gpu";
       gpus += of_gpus;
       EXPECT_EQ(option.help.contains(kGpuWords), of_gpus) << option.help;
       if (name != "--driver") continue;

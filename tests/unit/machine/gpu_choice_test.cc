@@ -101,14 +101,14 @@ TEST(GpuChoice, ModelsThatAreNotHereHaveACapability) {
                                                               {"T4", "7.5"},
                                                               {"RTX 4090", "8.9"},
                                                               {"RTX 3090", "8.6"}})
-    EXPECT_EQ(capability_of_model("--for", word).value_or(std::nullopt), want) << word;
-  const auto several = capability_of_model("--for", "RTX 6000");
+    EXPECT_EQ(capability_of_model("--gpu", word).value_or(std::nullopt), want) << word;
+  const auto several = capability_of_model("--gpu", "RTX 6000");
   ASSERT_FALSE(several);
   EXPECT_TRUE(contains(several.error().message,
                        "GPUs of several capabilities are called so; name one of these: 7.5 ("))
       << several.error().message;
   for (const char* word : {"", "the fast one", "MI300X"})
-    EXPECT_EQ(*capability_of_model("--for", word), std::nullopt) << word;
+    EXPECT_EQ(*capability_of_model("--gpu", word), std::nullopt) << word;
 }
 
 }  // namespace

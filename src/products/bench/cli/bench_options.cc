@@ -40,7 +40,7 @@ Option runs_option(const char* name, std::string& names, std::string_view help) 
 Option reported_runs_option(std::string& names) {
   Option option = runs_option(
       "RUNS", names,
-      "Tags, ids of runs, files or a folder (comma-separated); the latest run if not given");
+      "Tags, ids of runs, files or a folder (comma-separated) (default: the latest run)");
   option.required = false;
   return option;
 }
@@ -48,7 +48,7 @@ Option reported_runs_option(std::string& names) {
 Option results_option(std::string& folder, std::string_view what) {
   return {.name = "--results",
           .value = &folder,
-          .help = fmt::format("Folder of {}; {} if not given", what, bench::kResultsFolder),
+          .help = fmt::format("Folder of {} (default: {})", what, bench::kResultsFolder),
           .type = "FOLDER",
           .files = Files::read,
           .files_of = files_of_results};
@@ -86,12 +86,12 @@ void RuleOptions::declare(CommandSpec& command) {
   command.add(
       {{.name = "--min-gain",
         .value = &least_gain_percent,
-        .help = "Gain in percent that the candidate must surely exceed; 1 if not given",
+        .help = "Gain in percent that the candidate must surely exceed (default: 1)",
         .type = "PERCENT",
         .range = Range{0, 1000}},
        {.name = "--risk",
         .value = &risk_percent,
-        .help = "Accepted chance, in percent, of a promotion that is not deserved; 1 if not given",
+        .help = "Accepted chance, in percent, of a promotion that is not deserved (default: 1)",
         .type = "PERCENT",
         .range = Range{0.001, 20}},
        {.name = "--allow-loss",

@@ -56,7 +56,7 @@ void declare_bench_compare(CommandSpec& command) {
        markdown_option(options->globals.markdown),
        {.name = "--margin",
         .value = &options->margin_percent,
-        .help = "Differences up to this many percent count as equal; 1 if not given",
+        .help = "Differences up to this many percent count as equal (default: 1)",
         .type = "PERCENT",
         .range = Range{0.001, 50}},
        {.name = "--stack",

@@ -44,13 +44,13 @@ Result<int> run_bench_export(const BenchExportOptions& options) {
 void declare_bench_export(CommandSpec& command) {
   auto options = std::make_shared<BenchExportOptions>();
   command.run = [options] { return run_bench_export(*options); };
-  Option format{.name = "--format", .value = &options->format, .help = "csv if not given"};
+  Option format{.name = "--format", .value = &options->format, .help = "Default: csv"};
   for (const auto& each : kFormats) format.one_of.emplace_back(each.name);
   command.add({reported_runs_option(options->runs),
                std::move(format),
                {.name = "--out",
                 .value = &options->out,
-                .help = "The output file; standard output if not given",
+                .help = "The output file (default: standard output)",
                 .type = "FILE",
                 .files = Files::written},
                results_option(options->folder)});

@@ -85,7 +85,7 @@ void declare_bench_import(CommandSpec& command) {
         .files = Files::read},
        {.name = "--tag",
         .value = &options->tag,
-        .help = "Tag of the run; the file's name if not given",
+        .help = "Tag of the run (default: the file's name)",
         .type = "NAME"},
        results_option(options->folder)});
   command.footer =

@@ -60,7 +60,7 @@ void declare_bench_promote(CommandSpec& command) {
         .type = "NAME"},
        results_option(options->folder, "the runs that tags and ids name"),
        markdown_option(options->globals.markdown, "the evidence as Markdown"),
-       kpi_option(options->kpis, "One of these must gain; any if not given"),
+       kpi_option(options->kpis, "One of these must gain (default: any)"),
        {.name = "--stack",
         .value = &options->rule.compare.stacks,
         .help = "The stack to judge; A=B compares stack A of the base with B of the candidate",

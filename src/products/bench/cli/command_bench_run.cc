@@ -45,7 +45,7 @@ constexpr auto kLongestRemoteRun = std::chrono::hours(24);  // bench run has its
 struct BenchRunOptions {
   Globals globals;
   std::string task = "mlp", device, dtype, tag, folder{bench::kResultsFolder}, gpu, idea;
-  std::vector<std::string> adapters;
+  std::vector<std::string> stacks;
   bench::Request request;
   std::optional<std::uint64_t> repeats;
   std::optional<double> until_percent;
@@ -230,7 +230,7 @@ Result<Outcome> measured(BenchRunOptions& options, Host& host) {
   if (options.add)
     TRY(bench::check_same_work(host, options.folder, options.tag, bench::workload_of(request)));
   const auto commands = [&](const std::string& scripts) {
-    return bench::stack_commands(options.adapters, variable, helper_job({}).program, scripts);
+    return bench::stack_commands(options.stacks, variable, helper_job({}).program, scripts);
   };
   TRY(commands(""));  // before a folder is made
   TRY(check_places(options));
@@ -463,7 +463,7 @@ int run_bench_run(BenchRunOptions& options) {
   }
   Envelope envelope = begin_envelope("bench run");
   envelope.conclusion = conclusion_of(outcome->run);
-  const Exit exit = exit_of(BenchRun{outcome->run, options.adapters, outcome->sick});
+  const Exit exit = exit_of(BenchRun{outcome->run, options.stacks, outcome->sick});
   envelope.exit = unless_interrupted(outcome->exit.value_or(exit), !outcome->run.is_whole());
   envelope.duration_ms = elapsed_ms(start);
   const Json doc = to_json(outcome->run, envelope);
@@ -499,7 +499,7 @@ void declare_bench_run(CommandSpec& command) {
   options->measuring = {
       {.name = "--task",
        .value = &options->task,
-       .help = "The workload; mlp if not given",
+       .help = "The workload (default: mlp)",
        .one_of = {"mlp", "gemm", "attention", "copy", "ternary"}},
       {.name = "--device",
        .value = &options->device,
@@ -507,28 +507,28 @@ void declare_bench_run(CommandSpec& command) {
        .one_of = {"cuda", "cpu", "vulkan"}},
       {.name = "--gpu",
        .value = &options->gpu,
-       .help = fmt::format("The GPU: {}; the first if not given", kGpuWords),
+       .help = fmt::format("The GPU: {} (default: the first)", kGpuWords),
        .type = "GPU"},
       {.name = "--dtype",
        .value = &options->dtype,
-       .help = "fp16 on cuda and fp32 elsewhere if not given",
+       .help = "Default: fp16 on cuda, and fp32 elsewhere",
        .one_of = {"fp32", "tf32", "bf16", "fp16"}},
-      size_option("--batch", request.batch, "Rows of mlp and attention; 64 if not given"),
+      size_option("--batch", request.batch, "Rows of mlp and attention (default: 64)"),
       size_option("--hidden", request.hidden,
-                  "Width of mlp (up to 8192) and attention (a multiple of 64); 2048 if not given"),
+                  "Width of mlp (up to 8192) and attention (a multiple of 64) (default: 2048)"),
       size_option("--m", request.m, "Rows of gemm, ternary and copy; sequence length of attention"),
       size_option("--n", request.n, "Columns of gemm, ternary and copy"),
       size_option("--k", request.k, "Inner dimension of gemm and ternary"),
-      count_option("--iters", request.iters, "Minimum number of samples; 80 if not given", 1e6),
+      count_option("--iters", request.iters, "Minimum number of samples (default: 80)", 1e6),
       {.name = "--warmup",
        .value = &request.warmup,
-       .help = "Minimum number of warm-up iterations; 20 if not given",
+       .help = "Minimum number of warm-up iterations (default: 20)",
        .type = "N",
        .range = Range{0, 1e6}},
       {.name = "--repeats",
        .value = &options->repeats,
-       .help = fmt::format("Number of processes for each stack; {} if not given. With --until the "
-                           "maximum; {} if not given",
+       .help = fmt::format("Number of processes for each stack (default: {}). With --until the "
+                           "maximum (default: {})",
                            kRepeats, kMostRepeats),
        .type = "N",
        .range = Range{1, 1e4}},
@@ -543,17 +543,17 @@ void declare_bench_run(CommandSpec& command) {
        .range = Range{0.01, 100}},
       {.name = "--max-seconds",
        .value = &request.max_seconds,
-       .help = "Maximum time of timing in one process; 10 s if not given",
+       .help = "Maximum time of timing in one process (default: 10 s)",
        .range = Range{0.05, 3600},
        .seconds = true},
-      {.name = "--adapters",
-       .value = &options->adapters,
-       .help = "Only these stacks; all if not given",
+      {.name = "--stack",
+       .value = &options->stacks,
+       .help = "Only these stacks (default: all)",
        .type = "LIST",
        .commas = true},
       {.name = "--tag",
        .value = &options->tag,
-       .help = "Name of the run; unique if not given",
+       .help = "Name of the run (default: unique)",
        .type = "NAME"},
       {.name = "--idea",
        .value = &options->idea,
@@ -562,17 +562,17 @@ void declare_bench_run(CommandSpec& command) {
        .type = "TEXT"},
       {.name = "--seed",
        .value = &options->order_seed,
-       .help = "Seed of the stacks' order; random if not given",
+       .help = "Seed of the stacks' order (default: random)",
        .type = "N",
        .range = Range{0, 1e9}},
       {.name = "--timeout",
        .value = &options->timeout_s,
-       .help = "Time limit of one process; 600 s if not given",
+       .help = "Time limit of one process (default: 600 s)",
        .range = Range{0.1, 86400},
        .seconds = true},
       {.name = "--silence",
        .value = &options->silence_s,
-       .help = "Time without output after which a process counts as hung; 120 s if not given",
+       .help = "Time without output after which a process counts as hung (default: 120 s)",
        .range = Range{0.1, 86400},
        .seconds = true},
       {.name = "--lock-clocks",

@@ -147,11 +147,11 @@ void declare_exporter(CommandSpec& command) {
   command.run = [options] { return run_exporter(*options); };
   command.add({{.name = "--listen",
                 .value = &options->listen,
-                .help = "Where to answer HTTP: 127.0.0.1:9836 if not given, or unix:PATH",
+                .help = "Where to answer HTTP, or unix:PATH (default: 127.0.0.1:9836)",
                 .type = "ADDRESS:PORT"},
                {.name = "--interval",
                 .value = &options->interval_s,
-                .help = "Time between the starts of two samples; 5s if not given",
+                .help = "Time between the starts of two samples (default: 5s)",
                 .range = Range{1, 3600},
                 .seconds = true},
                {.name = "--once",

@@ -165,7 +165,7 @@ void declare_fleet_slow(CommandSpec& command) {
        .range = Range{1, 1000}},
       {.name = "--slower-by",
        .value = &options->slower_by_percent,
-       .help = "What a slow part is slower by, in percent; learned from the fleet if not given",
+       .help = "What a slow part is slower by, in percent (default: learned from the fleet)",
        .range = Range{1, 90}},
       {.name = "--results",
        .value = &options->results,

@@ -34,7 +34,7 @@ constexpr CommandEntry kPackSubcommands[] = {
     {"select", "Say which variant of a release this or another machine gets, and why",
      declare_pack_select,
      "pack select dist --key release.pub\n"
-     "pack select dist --key release.pub --for H100 --driver 550"},
+     "pack select dist --key release.pub --gpu H100 --driver 550"},
     {"install", "Download, verify and test-load this machine's variant, then switch to it",
      declare_pack_install,
      "pack install dist --key release.pub\n"

@@ -100,7 +100,7 @@ Result<std::optional<pack::SecretKey>> prepare_report(const PackInstallOptions& 
       options.machine.replay)
     return fail(ErrorKind::bad_input,
                 "--report says what loaded on this machine: it does not go with --dry-run, "
-                "--no-load-test, --for or --replay");
+                "--no-load-test, --gpu or --replay");
   TRY(may_be_written(*options.report));
   if (options.report_key) TRY(may_be_written(*options.report + ".minisig"));
   if (!options.report_key) return std::nullopt;

@@ -10,7 +10,7 @@ namespace gpuready::cli {
 
 void add_machine_options(CommandSpec& command, MachineOptions& options) {
   command.add({
-      {.name = "--for",
+      {.name = "--gpu",
        .value = &options.gpus,
        .help = fmt::format("Decide for these GPUs instead of this machine's: {}; none: no GPU",
                            kGpuWords),
@@ -20,13 +20,13 @@ void add_machine_options(CommandSpec& command, MachineOptions& options) {
        .value = &options.driver,
        .help = "Decide for this driver: 550 or 535.104.05",
        .type = "VERSION",
-       .needs = "--for"},
+       .needs = "--gpu"},
       {.name = "--free-mb",
        .value = &options.free_mb,
        .help = "Assume this much free memory on each GPU, for the choice of the model",
        .type = "MB",
-       .needs = "--for"},
-      replay_option(options.replay, "Decide for a recorded machine or a machine script", "--for"),
+       .needs = "--gpu"},
+      replay_option(options.replay, "Decide for a recorded machine or a machine script", "--gpu"),
   });
 }
 
@@ -56,7 +56,7 @@ Result<pack::SelectMachine> machine_for(const MachineOptions& options) {
   if (!options.gpus.empty()) {
     if (options.gpus != std::vector<std::string>{"none"})
       for (const auto& word : options.gpus)
-        for (auto& target : TRY(targets_named("--for", word))) {
+        for (auto& target : TRY(targets_named("--gpu", word))) {
           auto& gpu = machine.gpus.emplace_back();
           gpu.target = std::move(target);
           if (options.free_mb) gpu.free_bytes = *options.free_mb << 20;

@@ -156,7 +156,7 @@ pack::LockWait lock_wait(double seconds, bool quiet) {
 }
 
 Option level_option(unsigned& level) {
-  return {.name = "--level",
+  return {.name = "--zstd-level",
           .value = &level,
           .help = "zstd level, 1 to 19 (default: 9)",
           .type = "N",

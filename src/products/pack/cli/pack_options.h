@@ -60,7 +60,7 @@ Option wait_option(double& seconds);
 // Says on standard error that it waits.
 pack::LockWait lock_wait(double seconds, bool quiet);
 
-// --level: of zstd, for archives.
+// --zstd-level: of zstd, for archives.
 Option level_option(unsigned& level);
 
 Option password_option(std::optional<std::string>& file);

@@ -159,7 +159,7 @@ void choose_models(const Manifest& manifest, Selection& selection, const SelectM
       std::ranges::any_of(manifest.models, [](const Model& model) { return model.free_bytes > 0; }))
     selection.model_note =
         "How much memory of the GPU is free is not known, so no model that needs it is chosen "
-        "(--for takes it by --free-mb).";
+        "(--gpu takes it by --free-mb).";
 }
 
 std::string reason_of(const Selection& selection, const SelectMachine& machine,

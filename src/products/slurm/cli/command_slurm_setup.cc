@@ -159,7 +159,7 @@ void declare_slurm_install(CommandSpec& command) {
                 .files = Files::written},
                {.name = "--interval",
                 .value = &options->interval_s,
-                .help = "Seconds between health checks; 300 if not given",
+                .help = "Seconds between health checks (default: 300)",
                 .type = "SECONDS",
                 .range = Range{60, 65535}},
                conf_option(options->slurm)});

@@ -84,12 +84,11 @@ void declare_ternary_bench(CommandSpec& command) {
   command.run = [options] { return run_ternary_bench(*options); };
   add_output(command, options->globals);
   add_subjects(command, options->subjects);
-  command.add(
-      {{.name = "--shape",
-        .value = &options->shapes,
-        .help = "Products to time: MxNxK, or NxK for M = 1; four common shapes if not given",
-        .type = "LIST",
-        .commas = true}});
+  command.add({{.name = "--shape",
+                .value = &options->shapes,
+                .help = "Products to time: MxNxK, or NxK for M = 1 (default: four common shapes)",
+                .type = "LIST",
+                .commas = true}});
 }
 
 }  // namespace gpuready::cli

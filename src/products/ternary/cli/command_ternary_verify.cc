@@ -180,7 +180,7 @@ void declare_ternary_verify(CommandSpec& command) {
        .help = "More shapes: longer tails, longer rows"},
       {.name = "--seed",
        .value = &options->seed,
-       .help = "Seed of the random numbers; random if not given",
+       .help = "Seed of the random numbers (default: random)",
        .type = "N"},
   });
 }

@@ -80,7 +80,7 @@ void declare_collect(CommandSpec& command) {
                "or single files of a driver",
        .required = true,
        .files = Files::read},
-      {.name = "--output,-o",
+      {.name = "--out,-o",
        .value = &options->folder,
        .help = "The folder to create; it appears complete or not at all",
        .type = "BUNDLE",

@@ -76,7 +76,7 @@ void declare_vm_drivers_fetch(CommandSpec& command) {
        .help = "Its SHA-256, as the publisher states it",
        .type = "HASH",
        .required = true},
-      {.name = "--output,-o",
+      {.name = "--out,-o",
        .value = &options->path,
        .help = "The file to write; it appears complete or not at all. Default: the URL's file "
                "name, in the current folder",

@@ -63,7 +63,7 @@ void declare_vm_initrd(CommandSpec& command) {
        .help = "A folder made by `vm drivers collect`",
        .required = true,
        .files = Files::read},
-      {.name = "--output,-o",
+      {.name = "--out,-o",
        .value = &options->out,
        .help = "The file to write; on failure it stays unchanged",
        .type = "FILE",
