@@ -120,13 +120,15 @@ TEST(SecondLook, WhatNobodyElseCanCauseStaysAFailure) {
   now.gpus[0].processes.push_back({4711, "train", 20 * GiB, "compute"});
   // Copies that are not what the device summed: no count and no code say so.
   Verdict bad = slow_compute(), mismatch = slow_compute(), error = slow_compute(),
-          corrupt = slow_compute(), even = slow_compute();
+          corrupt = slow_compute(), even = slow_compute(), unlimited = slow_compute();
   corrupt.metrics.clear();
   even.metrics[0].value = 100;
   bad.bad_words_total = 1;
   mismatch.mismatches_total = 1;
   error.error_code = 218;
-  for (const Verdict& verdict : {bad, mismatch, error, corrupt, even})
+  unlimited.test = "clocks";
+  unlimited.metrics = {{"slow_share", 0.3, "1", std::nullopt, ""}};
+  for (const Verdict& verdict : {bad, mismatch, error, corrupt, even, unlimited})
     EXPECT_EQ(looked_at_again(now, verdict), VerdictStatus::failed);
   Verdict good = slow_compute(), degraded = slow_compute();
   good.status = degraded.status = VerdictStatus::passed;

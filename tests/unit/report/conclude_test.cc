@@ -53,6 +53,25 @@ TEST(Conclude, NotTestedIsNeverPassed) {
   EXPECT_EQ(none.exit, Exit::unknown) << "asked for, and not there";
 }
 
+TEST(Conclude, WithoutAGpuTheHostIsNamedOnlyIfItPassed) {
+  auto host = healthy(1);
+  host.command = "check";
+  host.machine.gpus.clear();
+  host.verdicts->at(0).subject = "the host";
+  conclude(host, {});
+  EXPECT_NE(host.conclusion->find("the host was tested instead and passed"), std::string::npos)
+      << *host.conclusion;
+  for (const bool untested : {false, true}) {
+    auto other = host;
+    if (untested)
+      other.verdicts->clear();
+    else
+      other.verdicts->at(0).status = VerdictStatus::failed;
+    conclude(other, {});
+    EXPECT_EQ(other.conclusion->find("was tested instead"), std::string::npos) << *other.conclusion;
+  }
+}
+
 Verdict verdict_about(const Report& report, std::string test, VerdictStatus status) {
   Verdict verdict = report.verdicts->at(0);
   verdict.test = std::move(test);

@@ -257,6 +257,13 @@ TEST(Redact, TheGuidOfEfiVariablesIsNoSecret) {
   EXPECT_EQ(redactor.path(path), path);
 }
 
+TEST(TokenForms, SixDigitsMayBeASerialNumber) {
+  for (const char* word : {"12345", "12345MB", "0-12345"})
+    EXPECT_TRUE(is_number_form(word)) << word;
+  for (const char* word : {"123456", "123456MB", "0-123456", "0x123456789abc"})
+    EXPECT_FALSE(is_number_form(word)) << word;
+}
+
 TEST(TokenForms, PciAddresses) {
   for (const char* word : {"0000:17:00.0", "00000000:17:00.0", "0000:17:00", "PCI:0000:17:00",
                            "17:00.0", "+pci:0000:17:00.0", "pci0000:16", "8a3f:00:1f.7"})

@@ -212,6 +212,35 @@ TEST(VmOperations, WhatIsAttachedAndNotAsItWasLeftIsNoted) {
   EXPECT_TRUE(contains(notes(), "0000:17:00.0 is attached, and it is no longer there")) << notes();
 }
 
+// libvirt binds it: until then its own driver has it.
+TEST(VmOperations, AManagedDeviceMayStillHaveItsDriver) {
+  FakeKernel kernel;
+  fill(kernel);
+  auto hands = kernel.hands(kernel);
+  auto request = for_guest();
+  request.managed = true;
+  ASSERT_TRUE(attach(hands, request)->ok());
+  const auto state = read_state(kernel, "/state");
+  EXPECT_EQ(state->inventory.find(kGpu)->function.driver, "nvidia");
+  const auto attached = attached_to(*state, "guest-1");
+  ASSERT_TRUE(attached) << attached.error().message;
+  EXPECT_EQ(attached->notes, std::vector<std::string>());
+}
+
+TEST(VmOperations, ADeviceOfAGuestHasItsGroupsNode) {
+  FakeKernel kernel;
+  fill(kernel);
+  const auto has_node = [&] {
+    const auto device = *read_state(kernel, "/state")->inventory.find(kGpu);
+    return std::ranges::count(device.around.nodes,
+                              fmt::format("/dev/vfio/{}", *device.function.iommu_group)) == 1;
+  };
+  EXPECT_FALSE(has_node());
+  auto hands = kernel.hands(kernel);
+  ASSERT_TRUE(attach(hands, for_guest())->ok());
+  EXPECT_TRUE(has_node());
+}
+
 TEST(VmOperations, AnOpenDeviceIsRefusedAndNothingIsTouched) {
   FakeKernel kernel;
   fill(kernel);
