@@ -435,7 +435,8 @@ XidState state_of(const Machine& machine, const XidEvent& event) {
   if (linked && of_links && works(machine, *gpu)) return XidState::survived;
   const auto& cuda = machine.nvidia.cuda_start;
   const bool computes = works(machine, *gpu) && (!cuda || cuda->ok() || code == 79);
-  return computes && is_one_of(code, {79, 109, 119, 120}) ? XidState::survived : XidState::present;
+  return computes && is_one_of(code, {54, 79, 109, 119, 120}) ? XidState::survived
+                                                              : XidState::present;
 }
 
 std::vector<const XidEvent*> xids(const Machine& machine, std::initializer_list<int> codes) {

@@ -169,6 +169,12 @@ constexpr StartReason kStartReasons[] = {
     {"amdgpu: ...READY_TO_ACCESS_GPU",
      "The host's driver did not hand this virtual function to the guest.",
      "Look at the host's driver of the GPU; start the virtual machine again."},
+    {"*: ...not initialized by firmware",
+     "The GPU's own firmware did not set up its memory, as happens without power or after a failed "
+     "firmware update.",
+     "Cut the power, check the GPU's power cables, and start again; if it stays, update the GPU's "
+     "firmware.",
+     Action::power_cycle},
     {"*: ...PCODE initialization timedout", "The GPU's power controller (pcode) did not get ready.",
      ""},
 };
