@@ -18,6 +18,7 @@ constexpr std::uint64_t kHwSlowdown = 0x8, kHwThermal = 0x40, kHwPowerBrake = 0x
 
 // Linux, amdgpu_ras_eeprom.c: past the threshold the driver refuses the GPU at the next start.
 void bad_pages_full(const Machine& machine, const Gpu& gpu, Match& match) {
+  if (!gpu.pci || !runs_now(machine, *gpu.pci)) return;  // gpu-init-failed tells why it does not
   for (const auto& hit : log_hits(machine, {"amdgpu: Saved bad pages* reaches threshold",
                                             "amdgpu: Saved bad pages * reaches threshold",
                                             "amdgpu: RAS records:* exceed threshold:"}))

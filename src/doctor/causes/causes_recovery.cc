@@ -272,6 +272,7 @@ std::vector<Cause> recovery_causes() {
                "(power/control: on) and the machine out of suspend.",
        .command = "reboot",
        .action = Action::reboot,
+       .own_cure = true,
        .explains = both(kUseless, {"gpu-hung", "gpu-call-failed", "gpu-init-failed",
                                    "nvml-start-failed", "cuda-start-failed"}),
        .match = not_woken},
