@@ -115,6 +115,14 @@ constexpr ContainerCure kContainerCures[] = {
      "Set NVIDIA_DRIVER_CAPABILITIES=compute,utility in the container's environment.", ""},
     {Ask::nvidia_compute, "",
      "Start the container with NVIDIA_DRIVER_CAPABILITIES=compute,utility.", ""},
+    {Ask::nvidia_libraries, "lxc",
+     "Change the container, not the host, whose kernel module it shares: remove the driver's "
+     "packages from the container, and have LXD or Incus hand in the host's libraries "
+     "(nvidia.runtime=true); or install in it the libraries of exactly the module's version, "
+     "without a kernel module (--no-kernel-modules), and again whenever the host's driver changes.",
+     ""},
+    {Ask::nvidia_libraries, "",
+     "Recreate the container, so that it gets the libraries of the loaded driver.", ""},
     {Ask::nvidia_again, "docker",
      "Recreate the container; to keep it from recurring, use CDI devices or the cgroupfs driver.",
      "docker restart CONTAINER"},

@@ -30,14 +30,15 @@ void spare_display(Finding& finding, const Machine& machine);
 // What a container (or a batch job) must be given, by its runtime: sets the match's cure, and its
 // command where the runtime is started by one.
 enum class Ask {
-  nvidia_gpus,     // the GPUs at all
-  tegra_gpu,       // a Jetson's own
-  nvidia_compute,  // the driver's CUDA libraries
-  nvidia_again,    // access that was lost
-  amd_devices,     // /dev/kfd and /dev/dri
-  intel_devices,   // /dev/dri
-  node_group,      // the group of nodes that it has; {gid}
-  new_nodes,       // nodes with today's numbers
+  nvidia_gpus,       // the GPUs at all
+  tegra_gpu,         // a Jetson's own
+  nvidia_compute,    // the driver's CUDA libraries
+  nvidia_libraries,  // those of the module's version
+  nvidia_again,      // access that was lost
+  amd_devices,       // /dev/kfd and /dev/dri
+  intel_devices,     // /dev/dri
+  node_group,        // the group of nodes that it has; {gid}
+  new_nodes,         // nodes with today's numbers
 };
 void cure_in_container(Match& match, const Machine& machine, Ask ask);
 

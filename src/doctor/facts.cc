@@ -433,8 +433,10 @@ XidState state_of(const Machine& machine, const XidEvent& event) {
                                   [](const NvLink& link) { return link.up.value_or(false); });
   const bool of_links = is_one_of(code, {74, 136, 144, 145, 146, 149, 155});
   if (linked && of_links && works(machine, *gpu)) return XidState::survived;
-  const bool ends_work = is_one_of(code, {79, 109, 119, 120});
-  return ends_work && works(machine, *gpu) ? XidState::survived : XidState::present;
+  const auto& cuda = machine.nvidia.cuda_start;
+  const bool computes = works(machine, *gpu) && (!cuda || cuda->ok() || code == 79);
+  return computes && is_one_of(code, {54, 79, 109, 119, 120}) ? XidState::survived
+                                                              : XidState::present;
 }
 
 std::vector<const XidEvent*> xids(const Machine& machine, std::initializer_list<int> codes) {

@@ -55,8 +55,9 @@ constexpr XidEntry kXids[] = {
      false},
     {15, "Unused (scanline timeout)", "No current driver reports this code.", unused,
      contact_vendor, false},
-    {16, "Display engine hung", "A vertical blank callback did not come back in time.", driver,
-     update_software, false},
+    {16, "Display engine hung",
+     "A vertical blank callback did not come back in time; the display comes back with a reboot.",
+     driver, reboot, false},
     {17, "Unused (parameter error)", "No current driver reports this code.", unused, contact_vendor,
      false},
     {18, "Bus mastering is off",
@@ -268,9 +269,9 @@ constexpr XidEntry kXids[] = {
     {91, "Unused (reserved)", "Reserved; no current driver reports this code.", unused,
      contact_vendor, false},
     {92, "High rate of single-bit ECC errors",
-     "Corrected errors came so often that their interrupt was switched off; data is right, watch "
-     "it.",
-     memory, none, false},
+     "Corrected errors came so often that their interrupt was switched off; data is right, and the "
+     "memory is failing.",
+     memory, check_hardware, false},
     {93, "InfoROM wear limit reached",
      "An InfoROM write was refused by the erase limit that nvflash set; clear that limit with "
      "nvflash.",

@@ -642,10 +642,10 @@ constexpr std::string_view kToolkits[] = {"cuda", "rocm"};
 
 bool is_listed(std::string_view folder, std::string_view name) {
   if (starts_with_any(folder, kKernelFolders)) return true;
+  if (name.starts_with("redacted-")) return true;  // listed when it had its name
   if (folder.starts_with("/dev")) return starts_with_any(name, kNodes);
   if (folder == "/usr/local" || folder == "/opt") return starts_with_any(name, kToolkits);
-  if (folder == "/usr/lib/wsl/drivers")  // of Windows' drivers, or their substitutes
-    return contains(name, ".inf_") || name.starts_with("redacted-");
+  if (folder == "/usr/lib/wsl/drivers") return contains(name, ".inf_");  // of Windows' drivers
   if (folder.ends_with("/icd.d")) return name.ends_with(".json");
   if (folder.ends_with("/ld.so.conf.d")) return name.ends_with(".conf");
   if (folder.ends_with("/rocblas/library")) return contains(name, "gfx");

@@ -16,8 +16,23 @@ namespace {
 
 constexpr std::uint64_t kHwSlowdown = 0x8, kHwThermal = 0x40, kHwPowerBrake = 0x80;
 
+// Linux, amdgpu_ras_eeprom.c: past the threshold the driver refuses the GPU at the next start.
+void bad_pages_full(const Machine& machine, const Gpu& gpu, Match& match) {
+  if (!gpu.pci || !runs_now(machine, *gpu.pci)) return;  // gpu-init-failed tells why it does not
+  for (const auto& hit : log_hits(machine, {"amdgpu: Saved bad pages* reaches threshold",
+                                            "amdgpu: Saved bad pages * reaches threshold",
+                                            "amdgpu: RAS records:* exceed threshold:"}))
+    if (hit.pci && hit.pci == gpu.pci && match.evidence.size() < 2)
+      match.evidence.push_back(evidence("kernel log", hit.text));
+  if (match.evidence.empty()) return;
+  match.title = "The GPU has as many bad memory pages as its driver accepts";
+  match.explanation =
+      "It runs until the driver is loaded again, which then refuses it (bad_page_threshold).";
+}
+
 std::vector<Match> remap_failed(const Facts& facts) {
   return each_gpu(facts, [&](const Gpu& gpu, Match& match) {
+    if (gpu.vendor == Vendor::amd) return bad_pages_full(facts.machine, gpu, match);
     const auto& rows = gpu.remapping;
     if (rows.failed.value_or(false))
       match.evidence.push_back(

@@ -56,6 +56,7 @@ std::vector<Match> mismatch(const Facts& facts) {
       match.title = fmt::format("The kernel module is {}, the libraries are {}",
                                 printable(*nvidia.module_version), printable(*user));
   }
+  if (in_container(facts.machine)) cure_in_container(match, facts.machine, Ask::nvidia_libraries);
   return {match};
 }
 
@@ -266,8 +267,6 @@ std::vector<Cause> library_causes() {
            "module.",
        .command = "rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia && modprobe nvidia",
        .action = Action::reload_driver,
-       .in_container =
-           {"Recreate the container, so that it gets the libraries of the loaded driver."},
        .explains = kStarts,
        .match = mismatch},
       {.id = "nvml-library-missing",

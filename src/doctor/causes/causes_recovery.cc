@@ -95,8 +95,9 @@ std::vector<Match> wedged(const Facts& facts) {
   });
 }
 
-constexpr std::string_view kSmuSilent[] = {"amdgpu: ...SMU is in hanged state",
-                                           "amdgpu: ...SMU: I'm not done with your"};
+const Ids kSmuSilent = {"amdgpu: ...SMU is in hanged state",
+                        "amdgpu: ...SMU: I'm not done with your",
+                        "amdgpu: ...SMU: response:0xFFFFFFFF for index"};
 
 // The line of the power controller's silence that came before the work that hangs.
 std::optional<std::string> silent_before(const Machine& machine, const GpuStory& story) {
@@ -145,10 +146,10 @@ std::vector<Match> power_controller(const Facts& facts) {
   const auto& machine = facts.machine;
   const auto gpus = gpus_on_bus(machine, Vendor::amd);
   std::vector<Match> matches;
-  const auto hits = log_hits(
-      machine, {"amdgpu: ...SMU is in hanged state", "amdgpu: ...SMU: I'm not done with your",
-                "amdgpu: ...SMU is resumed successfully", "amdgpu: ...SMU is initialized success",
-                "amdgpu: Initialized amdgpu ", "amdgpu: GPU reset(*) succeeded!"});
+  const auto hits = log_hits(machine, both(kSmuSilent, {"amdgpu: ...SMU is resumed successfully",
+                                                        "amdgpu: ...SMU is initialized success",
+                                                        "amdgpu: Initialized amdgpu ",
+                                                        "amdgpu: GPU reset(*) succeeded!"}));
   for (const auto* gpu : gpus) {
     Match match = about(machine, gpu->address);
     for (const auto& hit : hits) {
@@ -271,6 +272,7 @@ std::vector<Cause> recovery_causes() {
                "(power/control: on) and the machine out of suspend.",
        .command = "reboot",
        .action = Action::reboot,
+       .own_cure = true,
        .explains = both(kUseless, {"gpu-hung", "gpu-call-failed", "gpu-init-failed",
                                    "nvml-start-failed", "cuda-start-failed"}),
        .match = not_woken},

@@ -29,6 +29,13 @@ std::vector<LogHit> hits_at(const Machine& machine, const PciAddress& address, c
   return hits;
 }
 
+// Gen 12 and DG2, which both drivers list (include/drm/intel/pciids.h of Linux): Tiger Lake, DG1,
+// Rocket Lake, Alder Lake, Raptor Lake, Arc A, Flex, Meteor Lake and Arrow Lake.
+bool is_i915s(std::uint16_t device_id) {
+  constexpr int kHighBytes[] = {0x9a, 0x49, 0x4c, 0x46, 0xa7, 0x4f, 0x56, 0x7d};
+  return std::ranges::find(kHighBytes, device_id >> 8) != std::end(kHighBytes);
+}
+
 std::vector<Match> force_probe(const Facts& facts) {
   const auto& machine = facts.machine;
   std::vector<Match> matches;
@@ -39,6 +46,24 @@ std::vector<Match> force_probe(const Facts& facts) {
     Match match = at_device(machine, *device);
     match.evidence.push_back(evidence("kernel log", hits.back().text));
     match.values.emplace_back("device", fmt::format("{:04x}", device->device_id));
+    if (hits.back().text.starts_with("xe ") && is_i915s(device->device_id)) {
+      match.title = "xe does not support this GPU, and i915, which does, is not bound";
+      match.explanation =
+          "xe takes GPUs before Lunar Lake and Battlemage only when force_probe names them; i915 "
+          "is "
+          "their driver, and it is not loaded or was kept from this GPU.";
+      match.cure = fmt::format(
+          "Remove what blocks i915, in /etc/modprobe.d or on the kernel's command line "
+          "(i915.force_probe=!{0:04x}, nomodeset and the like), and reboot. To use xe all the "
+          "same, "
+          "boot with xe.force_probe={0:04x} i915.force_probe=!{0:04x}.",
+          device->device_id);
+      if (const auto& command_line = machine.system.kernel_command_line;
+          command_line && (contains(*command_line, "i915") || contains(*command_line, "nomodeset")))
+        match.evidence.push_back(evidence("/proc/cmdline", *command_line));
+      matches.push_back(std::move(match));
+      continue;
+    }
     match.cure = fmt::format(
         "Install a newer kernel; or boot with xe.force_probe={0:04x} (on older kernels "
         "i915.force_probe={0:04x}), at your own risk.",
@@ -144,6 +169,12 @@ constexpr StartReason kStartReasons[] = {
     {"amdgpu: ...READY_TO_ACCESS_GPU",
      "The host's driver did not hand this virtual function to the guest.",
      "Look at the host's driver of the GPU; start the virtual machine again."},
+    {"*: ...not initialized by firmware",
+     "The GPU's own firmware did not set up its memory, as happens without power or after a failed "
+     "firmware update.",
+     "Cut the power, check the GPU's power cables, and start again; if it stays, update the GPU's "
+     "firmware.",
+     Action::power_cycle},
     {"*: ...PCODE initialization timedout", "The GPU's power controller (pcode) did not get ready.",
      ""},
 };
@@ -250,18 +281,31 @@ std::vector<Match> not_bound(const Facts& facts) {
 }
 
 // Gaudi: drivers/accel/habanalabs of Linux. gpuready does not examine it; its driver's own
-// judgement is passed on.
+// judgement is passed on, the newest one of each device.
+constexpr std::string_view kGaudiAdded = "habanalabs: ...Successfully added device ";
+constexpr std::string_view kGaudiRuns[] = {kGaudiAdded,
+                                           "habanalabs: ...Successfully finished resetting"};
+
 std::vector<Match> accelerators_failed(const Facts& facts) {
   const auto& machine = facts.machine;
-  const auto added = log_hits(machine, {"habanalabs: ...Successfully added device "});
+  std::map<std::string, PciAddress, std::less<>> by_name;  // "hl3", which most lines begin with
   std::map<PciAddress, Match> by_device;
-  for (const auto& hit : log_hits(machine, {"habanalabs: ...Device is NOT usable"})) {
-    if (!hit.pci || !pci_device(machine, *hit.pci)) continue;
-    const bool later = std::ranges::any_of(added, [&](const LogHit& other) {
-      return other.line > hit.line && contains(other.text, hit.pci->text());
-    });
-    if (later) continue;
-    auto& match = by_device.try_emplace(*hit.pci, about(machine, *hit.pci)).first->second;
+  for (const auto& hit :
+       log_hits(machine, {"habanalabs: ...Device is NOT usable",
+                          "habanalabs: ...PCI link is broken", kGaudiRuns[0], kGaudiRuns[1]})) {
+    const auto words = split(hit.text, " :");
+    const std::string name(words.size() > 1 ? words[1] : "");
+    const auto named = by_name.find(name);
+    const auto pci = hit.pci                  ? hit.pci
+                     : named != by_name.end() ? std::optional(named->second)
+                                              : std::nullopt;
+    if (!pci || !pci_device(machine, *pci)) continue;
+    if (says_any(hit.text, {kGaudiAdded})) by_name[name] = *pci;
+    if (says_any(hit.text, kGaudiRuns)) {
+      by_device.erase(*pci);
+      continue;
+    }
+    auto& match = by_device.try_emplace(*pci, about(machine, *pci)).first->second;
     if (match.evidence.size() < 2) match.evidence.push_back(evidence("kernel log", hit.text));
   }
   std::vector<Match> matches;

@@ -155,6 +155,16 @@ void explain_removal(const XidEvent& event, Match& match) {
   }
 }
 
+// Whether this kind of Xid can be why the driver or CUDA does not start: the GPU or firmware on it
+// failed.
+bool stops_the_gpu(int code) {
+  const auto* entry = find_xid(code);
+  const bool firmware =
+      entry && entry->klass == XidClass::firmware &&
+      (entry->action == XidAction::reset_gpu || entry->action == XidAction::update_software);
+  return entry && (entry->fatal || firmware);
+}
+
 // An Xid without an address can be about any GPU that does not answer. When all do, it says nothing
 // against one of them.
 void place(const Machine& machine, const std::optional<PciAddress>& address, Match& match) {
@@ -211,6 +221,10 @@ std::vector<Match> xid_events(const Facts& facts) {
       *match.title += " (earlier, or another container's)";
     } else if (state == XidState::survived) {
       match.severity = std::min(*match.severity, Severity::warning);
+      match.standing = Standing::past;
+    } else if (*match.severity < Severity::error &&
+               !(machine.nvidia.module_loaded && stops_the_gpu(code))) {
+      match.standing = Standing::past;
     }
     place(machine, address, match);
     match.evidence.push_back(evidence(seen.first->source, seen.first->line));
@@ -287,6 +301,15 @@ std::vector<Match> count_missed(const Facts& facts) {
 
 std::vector<Cause> symptom_causes() {
   return {
+      {.id = "xid",
+       .severity = Severity::warning,
+       .title = "An Xid",
+       .explanation = "NVIDIA's driver reported an error event.",
+       .action = Action::check_again,
+       .explains = {"nvml-start-failed", "cuda-start-failed", "gpu-not-listed", "gpu-call-failed",
+                    "expected-gpu-count"},
+       .match = xid_events,
+       .finding_ids = {"xid-N"}},
       {.id = "nvml-start-failed",
        .title = "NVML does not start",
        .explanation = "NVIDIA's management library answered its start with an error.",
@@ -323,13 +346,6 @@ std::vector<Cause> symptom_causes() {
        .action = Action::check_again,
        .explains = {"expected-gpu-count"},
        .match = call_failed},
-      {.id = "xid",
-       .severity = Severity::warning,
-       .title = "An Xid",
-       .explanation = "NVIDIA's driver reported an error event.",
-       .action = Action::check_again,
-       .match = xid_events,
-       .finding_ids = {"xid-N"}},
       {.id = "gpu-unusable",
        .title = "The GPU cannot be used, and no cause was found",
        .explanation = "No cause is known.",

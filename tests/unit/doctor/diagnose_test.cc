@@ -30,8 +30,8 @@ TEST(Diagnose, OneRootIsToldAndItsConsequencesAreFoldedUnderIt) {
   ASSERT_EQ(ids(findings), Ids{"off-the-bus"});
   EXPECT_EQ(findings[0].gpus, std::vector<int>{1});
   EXPECT_EQ(findings[0].severity, Severity::error);
-  EXPECT_EQ(ids(findings[0].explains), (Ids{"cuda-start-failed", "gpu-not-listed",
-                                            "gpu-call-failed", "xid-79", "expected-gpu-count"}));
+  EXPECT_EQ(ids(findings[0].explains), (Ids{"xid-79", "cuda-start-failed", "gpu-not-listed",
+                                            "gpu-call-failed", "expected-gpu-count"}));
 }
 
 TEST(Diagnose, TwoIndependentCausesAreBothTold) {
@@ -109,6 +109,30 @@ TEST(Diagnose, ARootIsAsSevereAsWhatItExplainsAndTakesTheStrongestCure) {
   EXPECT_EQ(findings[0].severity, Severity::error);
   EXPECT_TRUE(contains(*findings[0].cure, "reset it")) << *findings[0].cure;
   EXPECT_EQ(findings[0].command, "nvidia-smi --gpu-reset -i 0000:11:00.0");
+}
+
+// An Xid of a part of the GPU that failed is nearer to the root than what does not start after it;
+// an application's is not.
+TEST(Diagnose, AnXidThatStopsTheGpuComesBeforeCudaThatDoesNotStart) {
+  for (const int code : {38, 109, 13}) {
+    auto machine = healthy();
+    xid(machine, code, 0x10, "pid=1, name=python3, something");
+    fail_cuda(machine, 46, "CUDA_ERROR_DEVICE_UNAVAILABLE");
+    const auto findings = diagnose(machine);
+    ASSERT_FALSE(findings.empty());
+    EXPECT_EQ(findings[0].id, code == 13 ? "cuda-start-failed" : "xid-" + std::to_string(code));
+    EXPECT_EQ(findings[0].severity, Severity::error);
+  }
+}
+
+TEST(Diagnose, GspThatTimedOutIsAnErrorWhereCudaDoesNotStart) {
+  auto machine = healthy();
+  xid(machine, 119, 0x10, "Timeout after 45s of waiting for RPC response from GPU0 GSP!");
+  ASSERT_EQ(ids(diagnose(machine)), Ids{"gsp-failed"});
+  EXPECT_EQ(diagnose(machine)[0].severity, Severity::warning);
+  fail_cuda(machine, 999, "CUDA_ERROR_UNKNOWN");
+  ASSERT_EQ(ids(diagnose(machine)), Ids{"gsp-failed"});
+  EXPECT_EQ(diagnose(machine)[0].severity, Severity::error);
 }
 
 TEST(Diagnose, HistoryExplainsNoPresentFailure) {
