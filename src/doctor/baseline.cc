@@ -82,6 +82,20 @@ class Comparison {
     text("driver-changed", "ROCm", before_.amd.rocm_version, now_.amd.rocm_version);
   }
 
+  // A port's counters start again with the machine or its driver.
+  void network() {
+    const auto then = static_cast<double>(before_.system.uptime_seconds.value_or(0));
+    const auto is = static_cast<double>(now_.system.uptime_seconds.value_or(0));
+    const double hours = (is > then ? is - then : is) / 3600;
+    for (const auto& adapter : now_.network) {
+      const auto old = std::ranges::find_if(before_.network, [&](const NetworkAdapter& known) {
+        return known.name == adapter.name && known.pci == adapter.pci;
+      });
+      if (old == before_.network.end() || !adapter.name || adapter.virtual_function) continue;
+      for (const auto& port : adapter.ports) one_port(*old, adapter, port, hours);
+    }
+  }
+
   std::vector<Finding> take() { return doctor::fold(std::move(told_), now_); }
 
  private:
@@ -99,6 +113,28 @@ class Comparison {
     match.title = fmt::format("{}: {} instead of {}", what, quote(*now), quote(*old));
     match.evidence.push_back(doctor::evidence(what, was_is(*old, *now)));
     tell(id, std::move(match));
+  }
+
+  void one_port(const NetworkAdapter& old, const NetworkAdapter& adapter, const NetworkPort& port,
+                double hours) {
+    const auto known = std::ranges::find(old.ports, port.port, &NetworkPort::port);
+    if (known == old.ports.end()) return;
+    Match match;
+    if (adapter.pci) match.pci.push_back(*adapter.pci);
+    for (const auto& [counter, count] : port.counters) {
+      const auto before = known->counters.find(counter);
+      const auto usual = doctor::usual_link_errors(counter, hours);
+      if (before == known->counters.end() || !usual || count <= before->second) continue;
+      if (static_cast<double>(count - before->second) > *usual)
+        match.evidence.push_back(
+            doctor::evidence(fmt::format("/sys/class/infiniband/{}/ports/{}/counters/{}",
+                                         *adapter.name, port.port, counter),
+                             was_is(std::to_string(before->second), std::to_string(count)) +
+                                 fmt::format("; up to {:.0f} more are usual", *usual)));
+    }
+    if (match.evidence.empty()) return;
+    match.title = fmt::format("{} port {} had link errors", quote(*adapter.name), port.port);
+    tell("network-errors-increased", std::move(match));
   }
 
   void one_gpu(const Gpu& old, const Gpu& now) {
@@ -162,6 +198,7 @@ std::vector<Finding> compare_with_baseline(const Machine& baseline, const Machin
   Comparison comparison(baseline, now);
   comparison.gpus();
   comparison.software();
+  comparison.network();
   return comparison.take();
 }
 

@@ -118,6 +118,13 @@ std::vector<Cause> change_causes() {
        .explanation = "The link repeated packets or reported errors.",
        .cure = "Reseat the GPU and its riser; check retimers and signal quality.",
        .action = replace},
+      {.id = "network-errors-increased",
+       .severity = Severity::warning,
+       .title = "A network port had link errors",
+       .explanation = "More errors than a good link has came up since the baseline.",
+       .cure = "Clean or replace the cable or transceiver, and watch whether the count goes on "
+               "rising.",
+       .action = replace},
       {.id = "nvlink-errors-increased",
        .severity = Severity::warning,
        .title = "NVLink errors occurred",

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t kHwSlowdown = 0x8, kHwThermal = 0x40, kHwPowerBrake = 0x80;
 
-// Linux, amdgpu_ras_eeprom.c: past the threshold the driver refuses the GPU at the next start.
+// Past the threshold the driver refuses the GPU at its next start (Linux, amdgpu_ras_eeprom.c).
 void bad_pages_full(const Machine& machine, const Gpu& gpu, Match& match) {
   if (!gpu.pci || !runs_now(machine, *gpu.pci)) return;  // gpu-init-failed tells why it does not
   for (const auto& hit : log_hits(machine, {"amdgpu: Saved bad pages* reaches threshold",

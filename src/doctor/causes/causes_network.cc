@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "base/text.h"
+#include "doctor/compare.h"
 #include "doctor/facts.h"
 
 namespace gpuready::doctor {
@@ -157,6 +158,17 @@ constexpr ErrorLimit kErrorLimits[] = {{"symbol_error", 120, 120, 65535},
                                        {"local_link_integrity_errors", 0, 10, 15},
                                        {"excessive_buffer_overrun_errors", 0, 10, 15}};
 
+}  // namespace
+
+std::optional<double> usual_link_errors(std::string_view counter, double hours) {
+  for (const auto& limit : kErrorLimits)
+    if (counter == limit.counter)
+      return std::max(static_cast<double>(limit.at_once), limit.per_hour * hours);
+  return std::nullopt;
+}
+
+namespace {
+
 std::vector<Match> link_errors(const Facts& facts) {
   const double hours = static_cast<double>(facts.machine.system.uptime_seconds.value_or(0)) / 3600;
   std::vector<Match> matches;
@@ -164,7 +176,7 @@ std::vector<Match> link_errors(const Facts& facts) {
     Match match = about(*place.adapter);
     for (const auto& limit : kErrorLimits) {
       const auto count = count_of(*place.port, limit.counter);
-      const double most = std::max(static_cast<double>(limit.at_once), limit.per_hour * hours);
+      const double most = *usual_link_errors(limit.counter, hours);
       if (count >= limit.full || static_cast<double>(count) > most)
         match.evidence.push_back(evidence(file_of(place, fmt::format("counters/{}", limit.counter)),
                                           fmt::format("{}; up to {:.0f} are usual", count, most)));

@@ -58,9 +58,10 @@ std::vector<Match> force_probe(const Facts& facts) {
           "same, "
           "boot with xe.force_probe={0:04x} i915.force_probe=!{0:04x}.",
           device->device_id);
-      if (const auto& command_line = machine.system.kernel_command_line;
-          command_line && (contains(*command_line, "i915") || contains(*command_line, "nomodeset")))
-        match.evidence.push_back(evidence("/proc/cmdline", *command_line));
+      const auto command_line = machine.system.kernel_command_line.value_or("");
+      for (const auto option : split(command_line, " \n"))
+        if (contains(option, "i915") || option == "nomodeset")
+          match.evidence.push_back(evidence("/proc/cmdline", option));
       matches.push_back(std::move(match));
       continue;
     }

@@ -55,6 +55,25 @@ TEST(Baseline, EachChangeHasItsFinding) {
     EXPECT_NE(std::find(found.begin(), found.end(), id), found.end()) << id;
 }
 
+TEST(Baseline, ErrorsOfANetworkPortThatRiseFasterThanAGoodLinksAreTold) {
+  auto before = healthy(1);
+  before.system.uptime_seconds = 3600;
+  auto& adapter = before.network.emplace_back();
+  adapter.name = "mlx5_0";
+  adapter.pci = address(0x60);
+  adapter.ports.emplace_back().counters = {{"symbol_error", 5}, {"port_rcv_errors", 1}};
+  auto now = before;
+  now.system.uptime_seconds = 11 * 3600;
+  now.network[0].ports[0].counters = {{"symbol_error", 1205}, {"port_rcv_errors", 9999}};
+  EXPECT_EQ(ids(compare_with_baseline(before, now)), Ids{});  // 120 an hour
+  now.network[0].ports[0].counters["symbol_error"] = 1206;
+  const auto findings = compare_with_baseline(before, now);
+  ASSERT_EQ(ids(findings), Ids{"network-errors-increased"});
+  EXPECT_EQ(findings[0].evidence.size(), 1u);
+  now.network[0].ports[0].counters["symbol_error"] = 2;  // the driver was loaded again
+  EXPECT_EQ(ids(compare_with_baseline(before, now)), Ids{});
+}
+
 TEST(Baseline, WhatOnlyOneSideKnowsIsNotCompared) {
   auto before = healthy(1);
   before.gpus[0].memory.total_bytes = 1;

@@ -191,6 +191,15 @@ INSTANTIATE_TEST_SUITE_P(Of, Redaction,
                            return name;
                          });
 
+// A node that the rules list, by a name that they do not show, has only its substitute then.
+TEST(RedactedTwice, IsAsRedactedOnce) {
+  auto recording = recorded_machine("healthy-jetson");
+  recording.directories["/dev"] = std::vector<std::string>{"nvhost-somebodys", "nvmap", "ttyACM0"};
+  const auto once = redact(recording, redaction_rules());
+  EXPECT_EQ(std::get<std::vector<std::string>>(once.directories.at("/dev")).size(), 2u);
+  EXPECT_EQ(bytes_of(redact(once, redaction_rules())), bytes_of(once));
+}
+
 std::string kept(const std::string& path, const std::string& content) {
   Redactor redactor(redaction_rules());
   return redaction_rules().file(path, content, redactor).value_or("(removed)");
