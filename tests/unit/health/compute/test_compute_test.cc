@@ -148,10 +148,12 @@ TEST(ComputeTest, NoLaunchThatDoesNothingIsTriedAgain) {
     ASSERT_EQ(test_compute(device, {}).status, VerdictStatus::passed);
     launches = device.launches;
   }
+  ASSERT_GT(launches, 1);
   for (int lost = 0; lost < launches; ++lost) {
     AmissDevice device;
     device.change = [&](ComputeParams&) { return device.launches != lost + 1; };
     const Verdict v = test_compute(device, {});
+    if (device.launches <= lost) break;  // their number depends on the time that they take
     EXPECT_EQ(v.status, VerdictStatus::failed) << lost;
     EXPECT_TRUE(says(v, "did not come to its end")) << v.reason;
   }
