@@ -343,7 +343,7 @@ int run_command_line(std::span<const CommandEntry> commands, std::string_view us
                     "doctor          # what is wrong, and what to do\n"
                     "check --help    # examples and options of one command"),
                "gpuready"};
-  app.set_version_flag("--version,-V", "gpuready " GPUREADY_VERSION GPUREADY_LEFT_OUT);
+  app.set_version_flag("--version,-V", "gpuready " GPUREADY_VERSION GPUREADY_VERSION_NOTES);
   app.require_subcommand(1);
   app.formatter(std::make_shared<Help>());  // subcommands inherit it
   app.footer(kExitCodesHelp);

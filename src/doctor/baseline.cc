@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "doctor/compare.h"
 #include "doctor/facts.h"
+#include "doctor/network_ports.h"
 
 namespace gpuready {
 namespace {
@@ -87,12 +88,13 @@ class Comparison {
     const auto then = static_cast<double>(before_.system.uptime_seconds.value_or(0));
     const auto is = static_cast<double>(now_.system.uptime_seconds.value_or(0));
     const double hours = (is > then ? is - then : is) / 3600;
-    for (const auto& adapter : now_.network) {
+    for (const auto& place : doctor::network_ports(now_)) {
       const auto old = std::ranges::find_if(before_.network, [&](const NetworkAdapter& known) {
-        return known.name == adapter.name && known.pci == adapter.pci;
+        return known.name == place.adapter->name && known.pci == place.adapter->pci;
       });
-      if (old == before_.network.end() || !adapter.name || adapter.virtual_function) continue;
-      for (const auto& port : adapter.ports) one_port(*old, adapter, port, hours);
+      if (old == before_.network.end() || !place.adapter->name) continue;
+      const auto port = std::ranges::find(old->ports, place.port->port, &NetworkPort::port);
+      if (port != old->ports.end()) one_port(*port, place, hours);
     }
   }
 
@@ -115,25 +117,25 @@ class Comparison {
     tell(id, std::move(match));
   }
 
-  void one_port(const NetworkAdapter& old, const NetworkAdapter& adapter, const NetworkPort& port,
-                double hours) {
-    const auto known = std::ranges::find(old.ports, port.port, &NetworkPort::port);
-    if (known == old.ports.end()) return;
-    Match match;
-    if (adapter.pci) match.pci.push_back(*adapter.pci);
-    for (const auto& [counter, count] : port.counters) {
-      const auto before = known->counters.find(counter);
-      const auto usual = doctor::usual_link_errors(counter, hours);
-      if (before == known->counters.end() || !usual || count <= before->second) continue;
-      if (static_cast<double>(count - before->second) > *usual)
+  void one_port(const NetworkPort& old, const doctor::NetworkPlace& place, double hours) {
+    Match match = about(*place.adapter);
+    for (const auto& [counter, count] : place.port->counters) {
+      const auto before = old.counters.find(counter);
+      const auto limit =
+          std::ranges::find(doctor::link_error_limits(), counter, &doctor::LinkErrorLimit::counter);
+      if (before == old.counters.end() || limit == doctor::link_error_limits().end() ||
+          count <= before->second)
+        continue;
+      const double usual = limit->usual(hours);
+      if (static_cast<double>(count - before->second) > usual)
         match.evidence.push_back(
-            doctor::evidence(fmt::format("/sys/class/infiniband/{}/ports/{}/counters/{}",
-                                         *adapter.name, port.port, counter),
+            doctor::evidence(doctor::file_of(place, "counters/" + counter),
                              was_is(std::to_string(before->second), std::to_string(count)) +
-                                 fmt::format("; up to {:.0f} more are usual", *usual)));
+                                 fmt::format("; up to {:.0f} more are usual", usual)));
     }
     if (match.evidence.empty()) return;
-    match.title = fmt::format("{} port {} had link errors", quote(*adapter.name), port.port);
+    match.title =
+        fmt::format("{} port {} had link errors", quote(*place.adapter->name), place.port->port);
     tell("network-errors-increased", std::move(match));
   }
 

@@ -29,8 +29,5 @@ std::span<const CounterLimit> counter_limits();
 std::vector<Change> lasting_increases(const Gpu& before, const Gpu& after);
 // Counters since the driver was loaded or the machine booted: ECC, replays, AER, NVLink, RAS.
 std::vector<Change> running_increases(const Gpu& before, const Gpu& after);
-// How many errors of this counter a good network port has in these hours; nothing where a count
-// says nothing of the link.
-std::optional<double> usual_link_errors(std::string_view counter, double hours);
 
 }  // namespace gpuready::doctor

@@ -137,6 +137,11 @@ bool works(const Machine& machine, const Gpu& gpu) {
          std::ranges::find(kDrained, gpu.recovery_action.value_or("")) == std::end(kDrained);
 }
 
+bool computes(const Machine& machine, const Gpu& gpu) {
+  const auto& cuda = machine.nvidia.cuda_start;
+  return works(machine, gpu) && (!cuda || cuda->ok());
+}
+
 bool runs_now(const Machine& machine, const PciAddress& address) {
   const auto* device = pci_device(machine, address);
   if (device != nullptr && vendor_of(*device) != Vendor::nvidia) return !unbound(*device);
@@ -433,10 +438,9 @@ XidState state_of(const Machine& machine, const XidEvent& event) {
                                   [](const NvLink& link) { return link.up.value_or(false); });
   const bool of_links = is_one_of(code, {74, 136, 144, 145, 146, 149, 155});
   if (linked && of_links && works(machine, *gpu)) return XidState::survived;
-  const auto& cuda = machine.nvidia.cuda_start;
-  const bool computes = works(machine, *gpu) && (!cuda || cuda->ok() || code == 79);
-  return computes && is_one_of(code, {54, 79, 109, 119, 120}) ? XidState::survived
-                                                              : XidState::present;
+  const bool goes_on = code == 79 ? works(machine, *gpu)
+                                  : is_one_of(code, {54, 109, 119, 120}) && computes(machine, *gpu);
+  return goes_on ? XidState::survived : XidState::present;
 }
 
 std::vector<const XidEvent*> xids(const Machine& machine, std::initializer_list<int> codes) {

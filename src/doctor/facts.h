@@ -46,6 +46,7 @@ bool answers(const Machine& machine, const Gpu& gpu);
 bool answers(const Machine& machine, const PciAddress& address);
 // It answers, and the driver does not ask for a reset before it takes work again.
 bool works(const Machine& machine, const Gpu& gpu);
+bool computes(const Machine& machine, const Gpu& gpu);  // it works, and CUDA did not fail to start
 // NVIDIA's driver answers for the GPU; AMD's or Intel's is bound to it.
 bool runs_now(const Machine& machine, const PciAddress& address);
 // What a line of the log says of a recovery counts only with this: the GPU runs now; or NVML was

@@ -98,11 +98,11 @@ std::vector<Match> gsp_failed(const Facts& facts) {
     if (is_told(match)) continue;
     if (gpu.vendor != Vendor::nvidia || !add_xids(machine, gpu, {119, 120}, match)) continue;
     died_at_work(match);
-    if (const auto& cuda = machine.nvidia.cuda_start; cuda && !cuda->ok()) {
-      match.evidence.push_back(evidence(*cuda));
-    } else if (works(machine, gpu)) {
+    if (computes(machine, gpu)) {
       match.severity = Severity::warning;
       match.standing = Standing::past;
+    } else if (const auto& cuda = machine.nvidia.cuda_start; cuda && !cuda->ok()) {
+      match.evidence.push_back(evidence(*cuda));
     }
     matches.push_back(std::move(match));
   }

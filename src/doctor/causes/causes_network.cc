@@ -9,47 +9,24 @@
 #include <tuple>
 
 #include "base/text.h"
-#include "doctor/compare.h"
 #include "doctor/facts.h"
+#include "doctor/network_ports.h"
 
 namespace gpuready::doctor {
 namespace {
-
-struct Place {
-  const NetworkAdapter* adapter;
-  const NetworkPort* port;
-};
-
-std::string file_of(const Place& place, std::string_view file) {
-  return fmt::format("/sys/class/infiniband/{}/ports/{}/{}", place.adapter->name.value_or("?"),
-                     place.port->port, file);
-}
-
-Match about(const NetworkAdapter& adapter) {
-  Match match;
-  if (adapter.pci) match.pci.push_back(*adapter.pci);
-  return match;
-}
 
 std::string kind_of(const NetworkAdapter& adapter) {
   return adapter.board_id.value_or(adapter.hca_type.value_or(""));
 }
 
+using Place = NetworkPlace;
 using Group = std::vector<Place>;
-// A virtual function's ports are its guest's.
-Group ports_of(const Machine& machine) {
-  Group ports;
-  for (const auto& adapter : machine.network)
-    for (const auto& port : adapter.ports)
-      if (!adapter.virtual_function) ports.push_back({&adapter, &port});
-  return ports;
-}
 
 // What is alike, by board, link layer and `also`.
 template <class Also>
 std::vector<Group> groups(const Machine& machine, Also&& also) {
   std::map<std::tuple<std::string, std::string, int>, Group> by_kind;
-  for (const auto& [adapter, port] : ports_of(machine))
+  for (const auto& [adapter, port] : network_ports(machine))
     by_kind[{kind_of(*adapter), port->link_layer.value_or(""), also(*adapter, *port)}].push_back(
         {adapter, port});
   std::vector<Group> out;
@@ -99,7 +76,7 @@ std::vector<Match> ports_down(const Facts& facts) {
 
 std::vector<Match> not_configured(const Facts& facts) {
   std::vector<Match> matches;
-  for (const auto& place : ports_of(facts.machine)) {
+  for (const auto& place : network_ports(facts.machine)) {
     const auto& port = *place.port;
     if (port.link_layer != "InfiniBand" || port.physical_state != "LinkUp") continue;
     if (port.state != "INIT" && port.state != "ARMED") continue;
@@ -143,40 +120,14 @@ std::vector<Match> links_reduced(const Facts& facts) {
   return matches;
 }
 
-// How many errors a good link has at most since the machine started. The InfiniBand specification's
-// bit error rate of 10^-12 is about 120 symbol errors an hour; of the others ibcheckerrors of
-// infiniband-diags warns from 10 on, and what rebooting switches add is one or two a day at most.
-struct ErrorLimit {
-  const char* counter;
-  double per_hour;
-  std::uint64_t at_once;
-  std::uint64_t full;  // where the port's counter stops; 0: not before it is a warning
-};
-constexpr ErrorLimit kErrorLimits[] = {{"symbol_error", 120, 120, 65535},
-                                       {"link_downed", 2.0 / 24, 10, 255},
-                                       {"link_error_recovery", 2.0 / 24, 10, 255},
-                                       {"local_link_integrity_errors", 0, 10, 15},
-                                       {"excessive_buffer_overrun_errors", 0, 10, 15}};
-
-}  // namespace
-
-std::optional<double> usual_link_errors(std::string_view counter, double hours) {
-  for (const auto& limit : kErrorLimits)
-    if (counter == limit.counter)
-      return std::max(static_cast<double>(limit.at_once), limit.per_hour * hours);
-  return std::nullopt;
-}
-
-namespace {
-
 std::vector<Match> link_errors(const Facts& facts) {
   const double hours = static_cast<double>(facts.machine.system.uptime_seconds.value_or(0)) / 3600;
   std::vector<Match> matches;
-  for (const auto& place : ports_of(facts.machine)) {
+  for (const auto& place : network_ports(facts.machine)) {
     Match match = about(*place.adapter);
-    for (const auto& limit : kErrorLimits) {
+    for (const auto& limit : link_error_limits()) {
       const auto count = count_of(*place.port, limit.counter);
-      const double most = *usual_link_errors(limit.counter, hours);
+      const double most = limit.usual(hours);
       if (count >= limit.full || static_cast<double>(count) > most)
         match.evidence.push_back(evidence(file_of(place, fmt::format("counters/{}", limit.counter)),
                                           fmt::format("{}; up to {:.0f} are usual", count, most)));
@@ -223,8 +174,8 @@ std::vector<Match> without_driver_bound(const Facts& facts) {
 
 // mlx5's health reports begin "Health issue observed, TEXT, severity(N)", as syslog numbers N.
 bool is_grave(std::string_view line) {
-  constexpr std::string_view kHealth = "Health issue observed", kSeverity = "severity(";
-  if (!contains(line, kHealth)) return true;
+  constexpr std::string_view kReport = "Health issue observed", kSeverity = "severity(";
+  if (!contains(line, kReport)) return true;
   const auto at = line.find(kSeverity);
   return at != line.npos && line.substr(at + kSeverity.size(), 1) <= "3";
 }

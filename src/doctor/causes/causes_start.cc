@@ -50,13 +50,11 @@ std::vector<Match> force_probe(const Facts& facts) {
       match.title = "xe does not support this GPU, and i915, which does, is not bound";
       match.explanation =
           "xe takes GPUs before Lunar Lake and Battlemage only when force_probe names them; i915 "
-          "is "
-          "their driver, and it is not loaded or was kept from this GPU.";
+          "is their driver, and it is not loaded or was kept from this GPU.";
       match.cure = fmt::format(
           "Remove what blocks i915, in /etc/modprobe.d or on the kernel's command line "
           "(i915.force_probe=!{0:04x}, nomodeset and the like), and reboot. To use xe all the "
-          "same, "
-          "boot with xe.force_probe={0:04x} i915.force_probe=!{0:04x}.",
+          "same, boot with xe.force_probe={0:04x} i915.force_probe=!{0:04x}.",
           device->device_id);
       const auto command_line = machine.system.kernel_command_line.value_or("");
       for (const auto option : split(command_line, " \n"))
