@@ -242,4 +242,8 @@ int main(int argc, char** argv) {
     for (const Cell& cell : kCells)
       for (const std::uint32_t slow : cell.slow) run_cell(cell, size, leaf, slow, runs);
   }
+  for (const std::uint32_t size : {3u, 4u, 5u, 6u, 8u, 10u, 12u, 16u, 24u, 32u})
+    for (std::uint32_t slow = 0; slow <= 3 && 2 * slow < size && (only == 0 || size == only);
+         ++slow)
+      run_cell({.name = "few nodes, no topology", .prepare = nodes}, size, 0, slow, runs);
 }

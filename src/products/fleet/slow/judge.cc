@@ -257,7 +257,9 @@ Judgement judge(const SlowSearch& search) {
       if (pair.rate && is_within(search.map, pair)) by_round.back().push_back(*pair.rate);
     all.insert(all.end(), by_round.back().begin(), by_round.back().end());
   }
-  result.usual_rate = usual_rate(std::move(all), true);
+  const bool few = search.map.nodes.size() <= kFewNodes;
+  result.usual_rate =
+      few ? usual_rate(std::move(all), false, kCluster) : usual_rate(std::move(all), true);
 
   std::vector<Measurement> measurements;
   std::vector<double> shares;
@@ -276,7 +278,7 @@ Judgement judge(const SlowSearch& search) {
         repeats.emplace_back(at->second, share);
     }
   }
-  const RateLimits limits = learn_limits(shares, repeats, search.options.slower_by);
+  const RateLimits limits = learn_limits(shares, repeats, few, search.options.slower_by);
   result.noise = limits.noise;
   result.drop = limits.drop;
   for (Measurement& one : measurements) one.evidence = evidence_of(one.share, limits, limits.noise);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "base/statistics.h"
 
@@ -12,12 +13,11 @@ namespace {
 constexpr double kLeastDrop = 0.03;
 constexpr double kLeastNoise = 0.005;
 // The limit is in the middle between usual and slow, so that both are this far from it.
-constexpr double kNoisesToLimit = 2.5;
+constexpr double kNoisesToLimit = 2.5, kNoisesToLimitOfFew = 2;
 // Nodes that differ by themselves are not slow.
 constexpr double kSpreadsToLimit = 4;
 constexpr double kMostEvidence = 8;     // exp(-8): one measurement in 3,000 is slow by chance
 constexpr double kDeviations = 1.4826;  // of a normal distribution's median absolute deviation
-constexpr std::size_t kFewRepeats = 8, kFewShares = 32;
 
 double deviation(std::span<const double> values, double centre) {
   std::vector<double> far;
@@ -52,14 +52,14 @@ double usual_rate(std::vector<double> rates, bool many_parts, double wide) {
 }
 
 RateLimits learn_limits(std::span<const double> shares,
-                        std::span<const std::pair<double, double>> repeats, double slower_by) {
+                        std::span<const std::pair<double, double>> repeats, bool few,
+                        double slower_by) {
   RateLimits limits;
   // Of what is within 2.5 deviations, which leaves a normal distribution 0.956 of its own.
-  // Of few pairs half may be slow, so only those that are alike show it.
+  // Of few nodes most pairs may be slow: only those that are not below the usual rate show it.
   std::vector<double> alike;
   for (const double share : shares)
-    if (shares.size() >= kFewShares || std::abs(share - 1) <= 2 * kLeastDrop)
-      alike.push_back(share);
+    if (!few || share >= 1) alike.push_back(share);
   double squares = 0, spread = std::max(kLeastNoise, deviation(alike, 1));
   std::size_t used = 0;
   const auto root = [&] {
@@ -73,18 +73,30 @@ RateLimits learn_limits(std::span<const double> shares,
   }
   limits.spread = with_doubt(spread, used);
 
-  squares = 0, used = 0;
+  std::vector<double> differences;
   for (const auto& [a, b] : repeats)
-    if (std::min(a, b) >= 1 - 4 * limits.spread) squares += (a - b) * (a - b) / 2, ++used;
-  limits.noise =
-      used < kFewRepeats ? limits.spread : std::max(kLeastNoise, with_doubt(root(), used));
+    if (few || std::min(a, b) >= 1 - 4 * limits.spread)
+      differences.push_back(std::numbers::sqrt2 * std::abs(a - b) / (a + b));
+  double noise = 0;
+  if (few) {
+    noise = kDeviations * median(differences);
+  } else if (!differences.empty()) {
+    squares = 0;
+    for (const double one : differences) squares += one * one;
+    noise = std::sqrt(squares / static_cast<double>(differences.size()));
+  }
+  limits.noise = differences.size() < kFewRepeats
+                     ? std::max(limits.spread, noise)
+                     : std::max(kLeastNoise, with_doubt(noise, differences.size()));
   // What the noise does not explain is of the nodes. Both are estimates from few measurements.
   const double own =
       std::sqrt(std::max(0.0, limits.spread * limits.spread - 2 * limits.noise * limits.noise));
   if (own == 0) limits.noise = limits.spread;
-  limits.drop = slower_by > 0
-                    ? slower_by / 2
-                    : std::max({kLeastDrop, kNoisesToLimit * limits.noise, kSpreadsToLimit * own});
+  limits.drop =
+      slower_by > 0
+          ? slower_by / 2
+          : std::max({kLeastDrop, (few ? kNoisesToLimitOfFew : kNoisesToLimit) * limits.noise,
+                      kSpreadsToLimit * own});
   return limits;
 }
 

@@ -13,6 +13,8 @@ namespace gpuready::fleet {
 // usual, as a share; 0: by how the rates differ. 0 for no rates.
 double usual_rate(std::vector<double> rates, bool many_parts, double wide = 0);
 
+inline constexpr std::size_t kFewRepeats = 8;  // fewer do not show the noise
+
 struct RateLimits {
   double noise = 0;   // standard deviation of one measurement, as a share
   double spread = 0;  // of pairs that are not slow
@@ -21,9 +23,11 @@ struct RateLimits {
 };
 
 // `shares` of the usual rate, one for each measurement; `repeats`, of a pair that was measured
-// twice. `slower_by`: what a slow part is slower by, if the user says so; else it is learned.
+// twice. `few`: of kFewNodes at most. `slower_by`: what a slow part is slower by, if the user says
+// so; else it is learned.
 RateLimits learn_limits(std::span<const double> shares,
-                        std::span<const std::pair<double, double>> repeats, double slower_by = 0);
+                        std::span<const std::pair<double, double>> repeats, bool few,
+                        double slower_by = 0);
 
 // The logarithm of how much likelier this share is of a slow pair than of one that is not. It is
 // bounded: anything slows one measurement down once in a while.

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "base/random.h"
+#include "fleet/slow/limits.h"
 #include "fleet/slow/search.h"
 
 namespace gpuready::fleet {
@@ -14,6 +15,9 @@ constexpr unsigned kConfirmed = 3;        // answers of a part that is slow
 constexpr unsigned kMostLost = 3;         // rounds without answers, one after another
 constexpr std::size_t kControls = 16;     // pairs that show what is usual in a round
 constexpr std::size_t kLeastGroups = 3;   // two groups have one rate, and no other to compare
+constexpr unsigned kFirstRounds = 2;      // before any node is judged
+constexpr std::size_t kAllPairs = 10;     // of so few nodes every pair is measured
+constexpr std::size_t kMostTimes = 4;     // a pair of those, to learn the noise
 
 using Indexes = std::vector<std::uint32_t>;
 
@@ -32,7 +36,8 @@ class Round {
   std::vector<IndexPair> plan() {
     if (search_.rounds.size() >= search_.options.most_rounds || state_.lost_rounds >= kMostLost)
       return {};
-    const bool first = state_.answered_rounds < 2;
+    if (map_.nodes.size() <= kAllPairs) pair_all();
+    const bool first = state_.answered_rounds < kFirstRounds || !pairs_.empty();
     const auto blocks = nodes_by(map_.block_of);
     std::vector<IndexPair> crossings;
     if (!first && std::ranges::none_of(blocks, [&](const Indexes& b) { return urgent(b); })) {
@@ -116,8 +121,8 @@ class Round {
   // Partners for `needy`, the likeliest slow first: clean ones that it has not met; then any clean
   // one; then each other. Calls `add` with each pair.
   template <class Add>
-  void match(Indexes needy, Indexes clean, const std::vector<PartState>& parts,
-             const std::set<IndexPair>& met, Add add) {
+  void match(Indexes needy, Indexes clean, const std::vector<PartState>& parts, const auto& met,
+             Add add) {
     std::ranges::stable_sort(needy, [&](std::uint32_t a, std::uint32_t b) {
       return parts[a].log_odds > parts[b].log_odds;
     });
@@ -153,6 +158,24 @@ class Round {
         }
       match(std::move(want), std::move(partners), state_.nodes.parts, met_,
             [&](IndexPair pair) { add(pair); });
+    }
+  }
+
+  // All pairs, in the order of a tournament, and then again until enough show the noise.
+  void pair_all() {
+    const auto nodes = static_cast<std::uint32_t>(map_.nodes.size());
+    for (std::size_t times = 0; pairs_.empty() && times < kMostTimes; ++times) {
+      std::size_t repeats = 0;
+      for (std::uint32_t sum = 0; sum < nodes; ++sum)
+        for (std::uint32_t a = 0; a < nodes; ++a) {
+          const std::uint32_t b = (sum + nodes - a) % nodes;
+          if (a >= b) continue;
+          repeats += std::max<std::size_t>(met_.count({a, b}), 1) - 1;
+          if (map_.block_of[a] == map_.block_of[b] && free(a) && free(b) &&
+              met_.count({a, b}) == times)
+            add({a, b});
+        }
+      if (times > 0 && repeats >= kFewRepeats) pairs_.clear();
     }
   }
 
@@ -253,7 +276,7 @@ class Round {
   const Judgement state_;
   SplitMix64 random_;
   std::vector<bool> used_;
-  std::set<IndexPair> met_;
+  std::multiset<IndexPair> met_;
   std::vector<Indexes> members_;  // by group: nodes that are free, those that are fine first
   std::vector<IndexPair> pairs_;
 };

@@ -33,6 +33,9 @@ struct SlowSearch {
 // Pairs to measure at the same time; each node is in at most one. None: the search has ended.
 std::vector<IndexPair> next_round(const SlowSearch& search);
 
+// Of so few nodes most pairs may have a slow one: the fastest pairs show what is usual.
+inline constexpr std::size_t kFewNodes = 31;
+
 // This many pairs between two groups show their uplinks; a single pair shows its link.
 inline constexpr std::size_t kLeastCrossing = 3;
 

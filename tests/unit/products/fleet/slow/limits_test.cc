@@ -35,10 +35,10 @@ TEST(Limits, NoiseIsLearnedFromRepeats) {
   const auto shares = around(1, 0.02, 400);
   std::vector<std::pair<double, double>> repeats;
   for (std::size_t i = 0; i + 1 < 200; i += 2) repeats.emplace_back(shares[i], shares[i + 1]);
-  const auto limits = learn_limits(shares, repeats);
+  const auto limits = learn_limits(shares, repeats, false);
   EXPECT_NEAR(limits.noise, 0.02, 0.002);
   EXPECT_NEAR(limits.drop, 0.05, 0.006);  // 2.5 deviations
-  EXPECT_EQ(learn_limits(shares, repeats, 0.2).drop, 0.1);
+  EXPECT_EQ(learn_limits(shares, repeats, false, 0.2).drop, 0.1);
 }
 
 TEST(Limits, NodesThatDifferByThemselvesAreNotSlow) {
@@ -47,13 +47,13 @@ TEST(Limits, NodesThatDifferByThemselvesAreNotSlow) {
   std::vector<std::pair<double, double>> repeats;
   for (int i = 0; i < 100; ++i)
     repeats.emplace_back(shares[i], shares[i] * (i % 2 ? 1.003 : 0.997));
-  const auto limits = learn_limits(shares, repeats);
+  const auto limits = learn_limits(shares, repeats, false);
   EXPECT_NEAR(limits.drop, 0.08, 0.01);  // 4 deviations
   EXPECT_EQ(limits.noise, 0.005);        // no program repeats its rate better
 }
 
 TEST(Limits, AQuietFleetHasALimitOfThreePercent) {
-  const auto limits = learn_limits(around(1, 0.001, 100), {});
+  const auto limits = learn_limits(around(1, 0.001, 100), {}, false);
   EXPECT_EQ(limits.drop, 0.03);
   EXPECT_EQ(limits.noise, limits.spread);
 }

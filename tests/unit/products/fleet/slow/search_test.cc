@@ -69,6 +69,38 @@ TEST(Search, NamesSlowNodesAndNoOthers) {
   EXPECT_LE(wrong, 1);
 }
 
+// A small fleet with a slow node has few pairs without one.
+TEST(Search, NamesSlowNodesOfFew) {
+  for (const auto& [nodes, slow] :
+       {std::pair{3u, 1u}, {4u, 1u}, {5u, 2u}, {7u, 3u}, {8u, 2u}, {12u, 3u}, {24u, 3u}}) {
+    int named = 0, others = 0, none = 0;
+    for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+      Fabric fabric(nodes, 0, seed);
+      fabric.noise = 0.01;
+      for (const bool is_slow : {false, true}) {
+        const auto truth = is_slow ? fabric.some(slow, nodes) : Parts{};
+        for (const auto node : truth) fabric.node[node] = 0.9;
+        const auto found = slow_of(judge(run_search(fabric, seed)).nodes.parts);
+        (is_slow ? named : none) += found == truth;
+        others += !std::ranges::includes(truth, found);
+      }
+    }
+    EXPECT_GE(named, 48) << nodes;
+    EXPECT_EQ(none, 50) << nodes;
+    EXPECT_EQ(others, 0) << nodes;
+  }
+}
+
+TEST(Search, MeasuresEveryPairOfTenNodes) {
+  for (const std::uint32_t nodes : {3u, 5u, 10u}) {
+    Fabric fabric(nodes, 0, 1);
+    std::set<IndexPair> pairs;
+    for (const auto& round : run_search(fabric, 1).rounds)
+      for (const PairRate& pair : round) pairs.insert(ordered(pair.a, pair.b));
+    EXPECT_EQ(pairs.size(), nodes * (nodes - 1) / 2);
+  }
+}
+
 TEST(Search, NamesSlowGroupsWhateverTheSpineIsLike) {
   for (const auto& [uplinks, spine] : {std::pair{1.0, 1.0}, {0.5, 1.0}, {1.0, 0.5}}) {
     int wrong = 0;
