@@ -10,7 +10,7 @@ merged "cat nodes/n1.json nodes/n2.json nodes/n3.json"
 merged "jq -c . nodes/*.json"
 # Without labels what is mixed is unknown, never fine.
 expect_exit 4 sh -c "paste -d '\\n' nodes/*.json | '$GPUREADY' fleet merge --nodes n1,n2,n3"
-expect_in "3 nodes: 0 ready, 3 unknown." "$out"
+expect_in "3 nodes: 0 ready, 3 unknown, 3 reports not read." "$out"
 expect_in "srun mixes reports unless it has -l." "$(tr -s '\n ' ' ' <<<"$out")"
 # srun -l, with lines that interleave; clush and pdsh; kubectl logs --prefix.
 merged 'paste -d "\n" nodes/*.json | awk "NF { print (NR - 1) % 3 \": \" \$0 }"'

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/characters.h"
 #include "base/text.h"
 
 namespace gpuready {
@@ -103,6 +104,19 @@ Result<std::vector<std::string>> parse_hostlist(std::string_view text) {
                   fmt::format("the list names more than {} nodes", kMostHosts));
     start = at + 1;
   }
+  return names;
+}
+
+Result<std::vector<std::string>> parse_nodes(std::string_view text) {
+  auto names = TRY(parse_hostlist(text));
+  const auto of_a_name = [](char c) {
+    return is_letter_or_digit(c) || c == '-' || c == '.' || c == '_';
+  };
+  for (const std::string& name : names)
+    if (name.starts_with('-') || !std::ranges::all_of(name, of_a_name))
+      return bad_list(name, "a name has letters, digits, '.', '-' and '_', and begins with no '-'");
+  if (names.empty())
+    return fail(ErrorKind::bad_input, "the list names no node: write it such as n[01-64],login1");
   return names;
 }
 

@@ -20,6 +20,8 @@ inline std::string_view short_host_name(std::string_view name) {
 // The names in the order of the list, which commas or white space separate. More than kMostHosts
 // are an error.
 Result<std::vector<std::string>> parse_hostlist(std::string_view text);
+// Of nodes: at least one, and names that a shell and a scheduler read as such.
+Result<std::vector<std::string>> parse_nodes(std::string_view text);
 
 // The shortest list of these names, each once: names that differ in their last number are folded.
 std::string fold_hostlist(const std::vector<std::string>& names);

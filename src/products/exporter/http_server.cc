@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -94,6 +95,28 @@ Result<Descriptor> open_socket(const ListenAddress& address) {
 }
 
 }  // namespace
+
+bool wants_openmetrics(std::string_view accept) {
+  double openmetrics = 0, text = 0;
+  for (const std::string_view range : split(accept, ",")) {
+    const auto parts = split(range, ";");
+    if (parts.empty()) continue;
+    double quality = 1;
+    bool has_version = true;
+    for (const std::string_view part : parts) {
+      const std::size_t equals = std::min(part.find('='), part.size());
+      const auto name = trim(part.substr(0, equals));
+      const auto value = trim(part.substr(std::min(equals + 1, part.size())));
+      if (equals_ignore_case(name, "q")) quality = parse_double(value).value_or(0);
+      if (equals_ignore_case(name, "version")) has_version = value == "1.0.0";
+    }
+    const auto type = trim(parts.front());
+    if (equals_ignore_case(type, "application/openmetrics-text") && has_version)
+      openmetrics = std::max(openmetrics, quality);
+    if (equals_ignore_case(type, "text/plain")) text = std::max(text, quality);
+  }
+  return openmetrics > 0 && openmetrics >= text;
+}
 
 Result<ListenAddress> parse_listen_address(std::string_view text) {
   const auto bad = [&](std::string_view why) {

@@ -23,6 +23,8 @@ struct HttpAnswer {
   int status = 200;
   std::string type, body;
 };
+// Whether an Accept header asks for OpenMetrics 1.0 rather than for Prometheus' text.
+bool wants_openmetrics(std::string_view accept);
 using HttpHandler = std::function<HttpAnswer(std::string_view path, std::string_view accept)>;
 
 class HttpServer {

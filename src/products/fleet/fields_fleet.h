@@ -80,6 +80,7 @@ FIELDS_OF(Fleet) {
   DERIVED(unknown, it.count(NodeState::unknown), "Of how many nothing is known now.");
   DERIVED(absent, it.count(NodeState::absent), "How many lack what was required.");
   DERIVED(bad, it.count(NodeState::bad), "How many are bad.");
+  FIELD(unread, "Reports that could not be read: of their nodes nothing is known.");
   FIELD(nodes, "The most urgent first.", kAlways);
   FIELD(causes, "The most severe first.", kAlways);
   FIELD(differences, "By siblings and fact.", kAlways);
@@ -96,6 +97,6 @@ DOCUMENT_OF(fleet::Fleet, "fleet", "A fleet",
             "The state of each node of a fleet, causes that nodes share, and the odd one out among "
             "siblings.",
             "0: no node is bad, absent or unknown; 1: a node is bad; 3: a node lacks what was "
-            "required; 4: of a node nothing is known.",
+            "required; 4: of a node nothing is known, or a report could not be read.",
             "fleet", "The nodes and what they show.");
 }  // namespace gpuready

@@ -85,6 +85,7 @@ struct Fleet {
   std::vector<Change> changes;  // of the history, as are repairs
   std::vector<Repair> repairs;
   std::vector<std::string> notes;
+  std::size_t unread = 0;  // reports, and what held none: of their nodes nothing is known
 
   std::size_t count(NodeState state) const;
 };

@@ -41,7 +41,14 @@ const NodeCause* worst_of(const NodeReport& report) {
   return worst;
 }
 
+// Whatever its exit code says.
+bool shows_an_error(const NodeReport& report) {
+  return report.bad_gpu ||
+         std::ranges::count(report.causes, Severity::error, &NodeCause::severity) > 0;
+}
+
 NodeState state_of(const NodeReport& report) {
+  if (shows_an_error(report)) return NodeState::bad;
   switch (report.exit) {
     case Exit::ok:
       if (report.gpus == 0) return NodeState::no_gpu;
@@ -69,6 +76,28 @@ std::string reason_of(const NodeReport& report, NodeState state) {
   return report.conclusion;
 }
 
+// The latest report. Of reports that were made at the same time, such as one by each task of a
+// step, the worst: none of them is newer than the others.
+const NodeReport& counting(const std::vector<const NodeReport*>& newest_first,
+                           std::vector<std::string>& notes) {
+  const NodeReport& latest = *newest_first.front();
+  const NodeReport* worst = &latest;
+  const auto urgency = [](const NodeReport& one) { return std::tuple(state_of(one), one.action); };
+  std::size_t together = 0, alike = 0;
+  for (const NodeReport* one : newest_first) {
+    if (one->created_unix_seconds + one->duration_seconds < latest.created_unix_seconds) continue;
+    ++together;
+    alike += state_of(*one) == state_of(latest);
+    if (urgency(*one) > urgency(*worst)) worst = one;
+  }
+  if (alike < together)
+    notes.push_back(
+        fmt::format("{} gave {} reports at the same time, and the worst counts. Run gpuready once "
+                    "on each node.",
+                    worst->name, together));
+  return *worst;
+}
+
 }  // namespace
 
 std::size_t Fleet::count(NodeState state) const {
@@ -79,6 +108,7 @@ Result<Fleet> merge(const std::vector<NodeReport>& reports, const MergeOptions& 
                     const Database* history) {
   Fleet out;
   out.notes = options.faults;
+  out.unread = options.faults.size();
   std::map<std::string, std::vector<const NodeReport*>> by_node;
   for (const NodeReport& report : reports) by_node[report.name].push_back(&report);
   for (const std::string& name : options.expected) by_node[name];
@@ -94,7 +124,7 @@ Result<Fleet> merge(const std::vector<NodeReport>& reports, const MergeOptions& 
       continue;
     }
     std::ranges::stable_sort(all, std::greater(), &NodeReport::created_unix_seconds);
-    const NodeReport& report = *all.front();
+    const NodeReport& report = counting(all, out.notes);
     std::set<std::string> machines;
     for (const NodeReport* one : all)
       if (!one->machine_id.empty() && not_counted(*one, options).empty())

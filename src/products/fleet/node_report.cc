@@ -31,22 +31,42 @@ std::string short_text(std::string_view text, std::size_t most = kMostText) {
 
 std::string host_of(std::string_view name) { return short_text(short_host_name(name), kMostName); }
 
-void read_gpus(const Json& doc, NodeReport& out) {
+// An array, which may be absent.
+Result<const Json*> list_of(const Json& doc, const char* key, const std::string& source) {
+  const Json& list = member(doc, key);
+  if (!list.is_null() && !list.is_array())
+    return fail(ErrorKind::bad_input, fmt::format("{}: {} is not a list", source, key));
+  return &list;
+}
+
+Result<void> read_gpus(const Json& doc, const std::string& source, const Machine& machine,
+                       NodeReport& out) {
+  const Json& list = *TRY(list_of(doc, "gpu_status", source));
+  if (list.size() != machine.gpus.size())
+    return fail(ErrorKind::bad_input,
+                fmt::format("{}: gpu_status has {}, and the machine {}", source,
+                            counted(list.size(), "GPU"), machine.gpus.size()));
   std::optional<GpuState> worst;
-  for (const Json& gpu : member(doc, "gpu_status")) {
-    const auto state = named<GpuState>(get_string(gpu, "status").value_or(""));
-    if (!state || is_ready(*state) || is_set_apart(*state)) continue;
+  for (const Json& gpu : list) {
+    const auto name = get_string(gpu, "status").value_or("");
+    const auto state = named<GpuState>(name);
+    if (!state)
+      return fail(ErrorKind::bad_input, fmt::format("{}: the status \"{}\" of a GPU is not known",
+                                                    source, short_text(name, 40)));
+    if (is_ready(*state) || is_set_apart(*state)) continue;
     if (worst && (tone_of(*worst) == Tone::bad || tone_of(*state) != Tone::bad)) continue;
     worst = state;
+    out.bad_gpu = tone_of(*state) == Tone::bad;
     out.gpu_reason =
         fmt::format("GPU {} is {}", get_int(gpu, "index").value_or(-1), to_text(*state));
     if (const auto reason = get_string(gpu, "reason"); reason && !reason->empty())
       out.gpu_reason += ": " + short_text(*reason);
   }
+  return {};
 }
 
 Result<void> read_causes(const Json& doc, const std::string& name, NodeReport& out) {
-  for (const Json& item : member(doc, "findings")) {
+  for (const Json& item : *TRY(list_of(doc, "findings", name))) {
     if (out.causes.size() == kMostCauses) return {};
     const Finding finding = TRY(value_from_json<Finding>(item, name));
     if (finding.severity == Severity::info) continue;
@@ -64,7 +84,7 @@ Result<void> read_causes(const Json& doc, const std::string& name, NodeReport& o
 Result<void> read_verdicts(const Json& doc, const std::string& name, const Machine& machine,
                            NodeReport& out) {
   std::map<std::string, NodeCause> failed;
-  for (const Json& item : member(doc, "verdicts")) {
+  for (const Json& item : *TRY(list_of(doc, "verdicts", name))) {
     const Verdict verdict = TRY(value_from_json<Verdict>(item, name));
     out.tested |=
         verdict.status == VerdictStatus::passed || verdict.status == VerdictStatus::failed;
@@ -125,10 +145,13 @@ Result<NodeReport> parse_node_report(std::string_view text, const std::string& s
   const auto created = parse_utc(envelope.created_utc);
   if (!created) return fail(ErrorKind::bad_input, source + ": created_utc is not a time");
   out.created_unix_seconds = *created;
+  constexpr double kDay = 86400;
+  out.duration_seconds =
+      static_cast<std::int64_t>(std::clamp(envelope.duration_ms / 1000, 0.0, kDay));
   for (const Gpu& gpu : machine.gpus)
     if (gpu.uuid) out.gpu_ids.push_back(short_text(*gpu.uuid, 80));
   std::ranges::sort(out.gpu_ids);
-  read_gpus(doc, out);
+  TRY(read_gpus(doc, source, machine, out));
   TRY(read_causes(doc, source, out));
   TRY(read_verdicts(doc, source, machine, out));
   read_facts(machine, out);

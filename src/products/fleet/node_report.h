@@ -41,7 +41,7 @@ struct NodeReport {
   std::string name;     // of the node
   std::string claimed;  // what the report says its node is called; may differ from `name`
   std::string machine_id, tool_version, conclusion;
-  std::int64_t created_unix_seconds = 0;
+  std::int64_t created_unix_seconds = 0, duration_seconds = 0;
   Exit exit = Exit::unknown;
   bool tested = false;  // check or test, and something was tested
   std::string product;  // of the machine: "DGX H100"
@@ -50,6 +50,7 @@ struct NodeReport {
   std::vector<std::string> gpu_ids;  // UUIDs, sorted
   // The worst of its GPUs that are not ready: "not ready", and why.
   std::string gpu_reason;
+  bool bad_gpu = false;  // it failed or is lost, not only in use, asleep or unknown
   Action action = Action::none;
   std::vector<NodeCause> causes;
   std::vector<NodeFact> facts;

@@ -14,6 +14,18 @@ constexpr std::size_t kPiece = 1u << 20, kMostWaitingBytes = 16u << 20;
 constexpr unsigned kMostThreads = 16;
 constexpr int kDeepest = 4;  // folders below the one that was named
 
+// What some write instead of UTF-8.
+struct OtherForm {
+  std::string_view start, what;
+};
+constexpr OtherForm kOtherForms[] = {
+    {"\x1f\x8b", "is compressed: unpack it, such as by zcat"},
+    {"\x28\xb5\x2f\xfd", "is compressed: unpack it, such as by zstdcat"},
+    {"PK\x03\x04", "is a zip archive: unpack it"},
+    {"\xff\xfe", "is UTF-16, not UTF-8: convert it, such as by iconv -f UTF-16 -t UTF-8"},
+    {"\xfe\xff", "is UTF-16, not UTF-8: convert it, such as by iconv -f UTF-16 -t UTF-8"}};
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
 // A label that is a node's name. Slurm's are numbers of tasks, and kubectl's name pods.
 std::string node_of(const std::string& label) {
   const bool number = label.find_first_not_of("0123456789") == label.npos;
@@ -75,9 +87,15 @@ Result<void> read_stream(const std::function<Result<std::string_view>()>& next,
   DocumentStream stream({.document_bytes = kMostReportBytes},
                         [&](StreamPart part) { reader.take(std::move(part), source); });
   const std::size_t before = reader.taken();
-  while (true) {
-    const std::string_view piece = TRY(next());
+  for (bool first = true;; first = false) {
+    std::string_view piece = TRY(next());
     if (piece.empty()) break;
+    if (first && piece.starts_with(kByteOrderMark)) piece.remove_prefix(kByteOrderMark.size());
+    for (const auto& [start, what] : kOtherForms)
+      if (first && piece.starts_with(start)) {
+        reader.note(fmt::format("{} {}.", source, what));
+        return {};
+      }
     stream.feed(piece);
   }
   if (!stream.finish())

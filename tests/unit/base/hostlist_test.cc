@@ -51,5 +51,13 @@ TEST(Hostlist, WhatIsFoldedReadsBack) {
   EXPECT_EQ(again, names);
 }
 
+TEST(Hostlist, NodesHaveNamesThatAShellReadsAsSuch) {
+  EXPECT_EQ(parse_nodes("n[1-2]x[1-2], login.example-1_a")->size(), 5u);
+  for (const char* list :
+       {"", ",", " , ", "n1;reboot", "n[1-2]$(id)", "-w", "n1,a b`c`", "/dev/nvidia[0-7]"})
+    EXPECT_FALSE(parse_nodes(list)) << list;
+  EXPECT_TRUE(parse_hostlist("/dev/nvidia[0-7]"));  // as gres.conf lists files
+}
+
 }  // namespace
 }  // namespace gpuready

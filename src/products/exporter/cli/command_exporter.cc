@@ -96,7 +96,7 @@ exporter::HttpAnswer answer(std::string_view path, std::string_view accept,
   const auto seen = sampling.observed();
   const auto ready = exporter::readiness(*seen, monotonic_seconds(), options.interval_s);
   if (path == "/metrics") {
-    const bool openmetrics = contains(accept, "application/openmetrics-text");
+    const bool openmetrics = exporter::wants_openmetrics(accept);
     return {200,
             openmetrics ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
                         : "text/plain; version=0.0.4; charset=utf-8",

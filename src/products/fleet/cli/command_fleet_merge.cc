@@ -99,7 +99,7 @@ Result<int> run_fleet_merge(FleetMergeOptions& options) {
   const auto host = make_live_host();
   fleet::MergeOptions merging;
   merging.valid_seconds = static_cast<std::int64_t>(options.valid_s);
-  if (options.nodes) merging.expected = TRY(parse_hostlist(*options.nodes));
+  if (options.nodes) merging.expected = TRY(parse_nodes(*options.nodes));
   for (std::string& node : merging.expected) node = short_host_name(node);
   fleet::ReportReader reader;
   if (options.paths.empty()) options.paths = {"-"};
@@ -154,7 +154,9 @@ void declare_fleet_merge(CommandSpec& command) {
                markdown_option(options->globals.markdown)});
   command.footer =
       "Exit codes: 0 no node is bad, absent or unknown; 1 a node is bad; 2 wrong usage or bad "
-      "input; 3 a node lacks what was required; 4 of a node nothing is known, or no node reported.";
+      "input; 3 a node lacks what was required; 4 of a node nothing is known, a report could not "
+      "be "
+      "read, or no node reported.";
 }
 
 }  // namespace gpuready::cli

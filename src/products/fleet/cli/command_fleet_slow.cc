@@ -44,7 +44,7 @@ Result<fleet::FleetMap> fleet_of(const FleetSlowOptions& options, Host& host) {
   if (!options.topology.empty())
     topology = TRY(fleet::parse_topology(TRY(host.read_file(options.topology, 16u << 20))));
   std::vector<std::string> nodes;
-  if (!list.empty()) nodes = TRY(parse_hostlist(list));
+  if (!list.empty()) nodes = TRY(parse_nodes(list));
   auto sorted = nodes;
   std::ranges::sort(sorted);
   if (const auto twice = std::ranges::adjacent_find(sorted); twice != sorted.end())
@@ -70,7 +70,7 @@ Result<std::vector<fleet::PairFailure>> measure(fleet::SlowSearch& search,
                            .gpus = options.gpus,
                            .time_limit = to_milliseconds(options.time_limit_s),
                            .watch = {.cancel = &interrupted()}};
-  TRY(fleet::check_runner(runner, search.map));
+  TRY(fleet::check_runner(runner));
   ProgressLine progress(options.globals.quiet);
   std::vector<fleet::PairFailure> failures;
   while (!interrupted()) {

@@ -11,7 +11,9 @@ using fleet::NodeState;
 constexpr ExitRule<fleet::Fleet> kFleet[] = {
     {[](const fleet::Fleet& f) { return f.count(NodeState::bad) > 0; }, Exit::unhealthy},
     {[](const fleet::Fleet& f) { return f.count(NodeState::absent) > 0; }, Exit::required_absent},
-    {[](const fleet::Fleet& f) { return f.nodes.empty() || f.count(NodeState::unknown) > 0; },
+    {[](const fleet::Fleet& f) {
+       return f.nodes.empty() || f.count(NodeState::unknown) > 0 || f.unread > 0;
+     },
      Exit::unknown},
 };
 

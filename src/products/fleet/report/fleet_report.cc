@@ -68,6 +68,7 @@ std::string conclusion_of(const Fleet& fleet) {
   for (const auto& [state, text] : kStates)
     if (const auto count = fleet.count(state); count > 0 || state == NodeState::ready)
       parts.push_back(fmt::format("{} {}", count, text));
+  if (fleet.unread > 0) parts.push_back(counted(fleet.unread, "report") + " not read");
   return fmt::format("{}: {}.", counted(fleet.nodes.size(), "node"), join(parts, ", "));
 }
 

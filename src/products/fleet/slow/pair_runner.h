@@ -25,9 +25,8 @@ struct PairRunner {
   JobWatch watch = {};
 };
 
-// An error if the command does not name both nodes, or a name of a node is not one that a shell and
-// a scheduler read as such.
-Result<void> check_runner(const PairRunner& runner, const FleetMap& map);
+// An error if the command does not name both nodes.
+Result<void> check_runner(const PairRunner& runner);
 
 struct RoundOutcome {
   std::vector<PairRate> rates;  // without pairs that were cancelled

@@ -38,7 +38,7 @@ Result<std::vector<NodeGroup>> parse_topology(std::string_view text) {
     if (group.name.empty())
       return fail(ErrorKind::bad_input,
                   fmt::format("{}: Nodes= needs SwitchName= or BlockName= before it", where()));
-    auto names = parse_hostlist(nodes);
+    auto names = parse_nodes(nodes);
     if (!names)
       return fail(ErrorKind::bad_input, fmt::format("{}: {}", where(), names.error().message));
     for (const std::string& name : *names)

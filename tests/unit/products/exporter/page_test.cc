@@ -391,5 +391,20 @@ TEST(ExporterListens, OnlyWhereItIsTold) {
   EXPECT_EQ(port("unix:/" + std::string(107, 'a')), "") << "longer than the kernel takes";
 }
 
+// RFC 9110, 12.5.1.
+TEST(Exporter, GivesTheFormThatIsAskedFor) {
+  for (const char* accept :
+       {"application/openmetrics-text", "Application/OpenMetrics-Text; version=1.0.0",
+        "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,"
+        "application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=0.0.4;q=0.2,*/"
+        "*;q=0.1"})
+    EXPECT_TRUE(wants_openmetrics(accept)) << accept;
+  for (const char* accept :
+       {"", "*/*", "text/plain", "application/openmetrics-text;q=0",
+        "application/openmetrics-text; version=2.0.0", "application/openmetrics-text;version=0.0.1",
+        "text/plain;q=0.9, application/openmetrics-text;version=1.0.0;q=0.1", ";", ",,;=;"})
+    EXPECT_FALSE(wants_openmetrics(accept)) << accept;
+}
+
 }  // namespace
 }  // namespace gpuready::exporter

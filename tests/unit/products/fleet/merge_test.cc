@@ -53,6 +53,41 @@ TEST(FleetStates, FollowTheExitCodeAndWhatWasTested) {
     EXPECT_EQ(state(exit, true), NodeState::unknown);
 }
 
+// A report that contradicts itself is not believed.
+TEST(FleetStates, AnErrorInAReportCountsWhateverItsExitCodeSays) {
+  for (const Exit exit : {Exit::ok, Exit::unknown, Exit::interrupted}) {
+    auto one = report("n0");
+    one.exit = exit;
+    one.bad_gpu = true;
+    EXPECT_EQ(state_of(merged({one}), "n0"), NodeState::bad);
+    one.bad_gpu = false;
+    one.causes = {{.id = "xid-79", .title = "gone", .cure = "", .severity = Severity::warning}};
+    EXPECT_NE(state_of(merged({one}), "n0"), NodeState::bad);
+    one.causes[0].severity = Severity::error;
+    EXPECT_EQ(state_of(merged({one}), "n0"), NodeState::bad);
+  }
+}
+
+// As of eight tasks of one step, each with a GPU; a later run replaces an earlier one.
+TEST(FleetStates, OfReportsAtTheSameTimeTheWorstCounts) {
+  auto good = report("n0"), bad = report("n0");
+  bad.exit = Exit::unhealthy;
+  const auto state = [&](std::int64_t later, std::int64_t good_takes, std::int64_t bad_takes) {
+    good.duration_seconds = good_takes;
+    bad.duration_seconds = bad_takes;
+    bad.created_unix_seconds = good.created_unix_seconds - later;
+    const auto one = merged({good, bad}), other = merged({bad, good});
+    EXPECT_EQ(one.notes, other.notes);
+    EXPECT_EQ(one.notes.size(), state_of(one, "n0") == NodeState::bad && later >= 0 ? 1u : 0u);
+    EXPECT_EQ(state_of(one, "n0"), state_of(other, "n0"));
+    return state_of(one, "n0");
+  };
+  EXPECT_EQ(state(0, 0, 0), NodeState::bad);
+  EXPECT_EQ(state(20, 5, 20), NodeState::bad);
+  EXPECT_EQ(state(20, 5, 19), NodeState::ready);  // it had ended: the good one is a repeat
+  EXPECT_EQ(state(-5, 3, 0), NodeState::bad);     // later than the good one
+}
+
 TEST(FleetStates, OnlyAReportOfNowCounts) {
   const auto state = [](std::int64_t age) {
     auto one = report("n0");
