@@ -2,7 +2,7 @@
 die() { echo "FAILED: $*" >&2; exit 1; }
 [ "$(id -u)" = 0 ] || die "needs root"
 [ -x "$gpuready" ] || die "$gpuready is missing: scripts/build.sh release gpuready"
-if ! command -v slurmctld slurmd munged jq >/dev/null; then
+if [ "$(command -v slurmctld slurmd munged scontrol jq | wc -l)" -lt 5 ]; then
   export DEBIAN_FRONTEND=noninteractive
   apt-get install -y --no-install-recommends slurmctld slurmd slurm-client munge jq >/dev/null
 fi
