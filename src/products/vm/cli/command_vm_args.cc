@@ -1,13 +1,10 @@
 // `vm args`: a hypervisor's arguments for attached devices.
-#include <fmt/format.h>
-
 #include <memory>
 
 #include "base/clock.h"
 #include "cli/deliver_report.h"
 #include "vm/cli/vm_commands.h"
 #include "vm/cli/vm_host.h"
-#include "vm/report/args_report.h"
 
 namespace gpuready::cli {
 namespace {
@@ -19,19 +16,12 @@ struct VmArgsOptions {
 
 int run_vm_args(const VmArgsOptions& options) {
   const auto start = Clock::now();
-  auto host = open_host(options.globals);
+  const auto host = open_host(options.globals);
   if (!host) return complain(host.error());
-  const auto state = vm::read_state(**host, vm::kJournalFolder);
-  if (!state) return complain(state.error());
-  const auto attached = vm::attached_to(*state, options.name);
-  if (!attached) return complain(attached.error(), Exit::required_absent);
-  const auto hypervisor = *named<vm::Hypervisor>(options.hypervisor);
-  ArgsReport report{hypervisor, vm::guest_args(hypervisor, attached->devices, attached->managed,
-                                               attached->instances)};
-  auto& notes = report.args.notes;
-  notes.insert(notes.begin(), attached->notes.begin(), attached->notes.end());
+  const auto report = args_for(**host, options.name, *named<vm::Hypervisor>(options.hypervisor));
+  if (!report) return complain(report.error(), exit_of_lookup(report.error()));
   Envelope envelope = begin_vm_envelope("vm args", options.globals);
-  return deliver_report(envelope, report, start, options.globals);
+  return deliver_report(envelope, *report, start, options.globals);
 }
 
 }  // namespace

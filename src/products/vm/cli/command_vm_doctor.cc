@@ -1,19 +1,10 @@
 // `vm doctor`: what keeps a host's devices from virtual machines, or a guest from its GPU.
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <memory>
 
 #include "base/clock.h"
-#include "base/text.h"
 #include "cli/deliver_report.h"
-#include "doctor/diagnose.h"
-#include "machine/gpu_use.h"
 #include "vm/cli/vm_commands.h"
 #include "vm/cli/vm_host.h"
-#include "vm/diagnose/host.h"
-#include "vm/readiness.h"
-#include "vm/report/doctor_report.h"
 #include "vm/report/exit_rules.h"
 
 namespace gpuready::cli {
@@ -26,77 +17,11 @@ struct VmDoctorOptions {
   std::string side = "auto";
 };
 
-Result<VmDoctorReport> of_console(const std::string& path) {
-  VmDoctorReport report{.side = "console"};
-  report.console = vm::read_console(TRY(read_file_end(path, vm::kMostConsoleBytes)));
-  report.findings = std::move(report.console->findings);
-  if (report.console->unread_bytes > 0)
-    report.unseen.push_back(fmt::format("the first {} bytes of {}: a log is read from its end",
-                                        report.console->unread_bytes, path));
-  return report;
-}
-
-// Mediated devices are parts of the devices that are meant.
-Result<std::vector<PciAddress>> devices_named(Host& host, const NamedDevices& named) {
-  auto devices = named.devices;
-  if (named.instances.empty()) return devices;
-  const auto state = TRY(vm::read_state(host, vm::kJournalFolder, {.all = false, .named = {}}));
-  for (const auto& uuid : named.instances) {
-    const auto* instance = state.inventory.find_instance(uuid);
-    if (instance == nullptr)
-      return fail(ErrorKind::not_found,
-                  uuid + ": there is no such mediated device; `gpuready vm list` names them");
-    const auto parent = parse_pci_address(instance->parent);
-    if (!parent)
-      return fail(ErrorKind::bad_input,
-                  fmt::format("{}: a part of {}, which is not a PCI device; name a PCI address",
-                              uuid, printable(instance->parent)));
-    if (std::ranges::find(devices, *parent) == devices.end()) devices.push_back(*parent);
-  }
-  return devices;
-}
-
-Result<VmDoctorReport> of_host(Host& host, const Machine& machine,
-                               const std::vector<PciAddress>& named) {
-  VmDoctorReport report{.side = "host"};
-  auto state = TRY(vm::read_state(host, vm::kJournalFolder, {.all = false, .named = named}));
-  std::vector<PciAddress> asked = named;
-  if (asked.empty()) asked = vm::passable_ones(state.inventory);
-  for (const auto& address : asked)
-    if (!state.inventory.find(address))
-      return fail(ErrorKind::not_found, address.text() + ": there is no such PCI device");
-  report.devices = asked.size();
-  const auto settings = vm::read_host_settings(host, state, asked);
-  // Without sysfs a host lacks everything that is looked for there.
-  report.bus_unread = state.inventory.bus_unread;
-  if (!report.bus_unread)
-    report.findings = vm::diagnose_host({machine, state, std::move(asked), settings});
-  report.unseen = std::move(state.inventory.unseen);
-  for (const auto& unseen : machine.unseen)
-    if (unseen.what == "kernel log") report.unseen.push_back(unseen.what + ": " + unseen.why);
-  return report;
-}
-
-Result<VmDoctorReport> of_guest(Host& host, const Globals& globals) {
-  VmDoctorReport report{.side = "guest"};
-  const auto machine = TRY(inspect_as_asked(host, globals, {.full = true}));
-  report.findings = diagnose(machine);
-  if (machine.gpus.empty()) report.bus_unread = why_bus_unread(machine);
-  for (const auto& unseen : machine.unseen)
-    report.unseen.push_back(unseen.what + ": " + unseen.why);
-  return report;
-}
-
-Result<VmDoctorReport> look(const VmDoctorOptions& options, const NamedDevices& asked) {
-  if (options.console) return of_console(*options.console);
-  auto host = TRY(open_host(options.globals));
-  if (options.side == "guest") return of_guest(*host, options.globals);
-  const auto named = TRY(devices_named(*host, asked));
-  const auto machine = inspect(*host, {.libraries = false, .kernel_log = true});
-  const auto& hypervisor = machine.system.hypervisor;
-  const bool guest = hypervisor && *hypervisor != "none" && named.empty();
-  if (options.side == "auto" && guest) return of_guest(*host, options.globals);
-  return of_host(*host, machine, named);
+Result<VmDoctorReport> look(const VmDoctorOptions& options, const NamedDevices& named) {
+  if (options.console) return diagnose_console(*options.console);
+  const auto host = TRY(open_host(options.globals));
+  return diagnose_side(*host, named, options.side,
+                       [&] { return inspect_as_asked(*host, options.globals, {.full = true}); });
 }
 
 int run_vm_doctor(const VmDoctorOptions& options) {
@@ -108,9 +33,7 @@ int run_vm_doctor(const VmDoctorOptions& options) {
   if (!named) return complain(named.error());
   const auto report = look(options, *named);
   if (!report)
-    return complain(report.error(), report.error().kind == ErrorKind::not_found && !options.console
-                                        ? Exit::required_absent
-                                        : Exit::usage);
+    return complain(report.error(), options.console ? Exit::usage : exit_of_lookup(report.error()));
   Envelope envelope = begin_vm_envelope("vm doctor", options.globals);
   envelope.exit = exit_of(*report);
   envelope.conclusion = conclusion(*report);

@@ -1,6 +1,4 @@
 // `gpuready vm drivers ...`: bundles of driver files for guests.
-#include <fmt/format.h>
-
 #include <memory>
 
 #include "base/clock.h"
@@ -8,8 +6,8 @@
 #include "cli/options.h"
 #include "cli/terminal.h"
 #include "vm/cli/vm_driver_commands.h"
-#include "vm/report/drivers_report.h"
 #include "vm/report/exit_rules.h"
+#include "vm/report/make_reports.h"
 
 namespace gpuready::cli {
 namespace {
@@ -20,11 +18,12 @@ struct VmDriversOptions {
   std::string folder;
 };
 
-int show(const char* command, const VmDriversOptions& options, DriversReport report,
+int show(const char* command, const VmDriversOptions& options, const Result<DriversReport>& report,
          Clock::time_point start) {
+  if (!report) return complain(report.error());
   Envelope envelope = begin_envelope(command);
-  envelope.exit = exit_of(report);
-  return deliver_report(envelope, report, start, options.globals);
+  envelope.exit = exit_of(*report);
+  return deliver_report(envelope, *report, start, options.globals);
 }
 
 int collect(const VmDriversOptions& options) {
@@ -49,25 +48,15 @@ int list(const VmDriversOptions& options) {
   const auto start = Clock::now();
   const auto host = open_host(options.globals);
   if (!host) return complain(host.error());
-  auto bundles = vm::list_bundles(**host, options.folder);
-  if (!bundles) return complain(bundles.error());
-  return show("vm drivers list", options,
-              {std::move(bundles->bundles), std::move(bundles->problems)}, start);
+  return show("vm drivers list", options, list_drivers(**host, options.folder), start);
 }
 
 int inspect_bundle(const VmDriversOptions& options, bool verify) {
   const auto start = Clock::now();
   const auto host = open_host(options.globals);
   if (!host) return complain(host.error());
-  auto bundle = vm::open_bundle(**host, options.folder);
-  if (!bundle) return complain(bundle.error());
-  DriversReport report;
-  report.problems = vm::inconsistencies(*bundle);
-  if (verify)
-    for (auto& problem : vm::verify_bundle(**host, options.folder, *bundle))
-      report.problems.push_back(std::move(problem));
-  report.bundles.push_back({options.folder, std::move(*bundle)});
-  return show(verify ? "vm drivers verify" : "vm drivers show", options, std::move(report), start);
+  return show(verify ? "vm drivers verify" : "vm drivers show", options,
+              show_drivers(**host, options.folder, verify), start);
 }
 
 void declare_collect(CommandSpec& command) {

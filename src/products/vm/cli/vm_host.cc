@@ -58,12 +58,8 @@ void add_vm_output(CommandSpec& command, Globals& globals) {
   add_output(command, globals);
 }
 
-Result<VmHost> open_vm_host(const Globals& globals, const vm::InventoryOptions& options) {
-  VmHost out;
-  out.host = TRY(open_host(globals));
-  auto state = TRY(vm::read_state(*out.host, vm::kJournalFolder, options));
-  out.inventory = std::move(state.inventory);
-  return out;
+Exit exit_of_lookup(const Error& error) {
+  return error.kind == ErrorKind::not_found ? Exit::required_absent : Exit::usage;
 }
 
 Envelope begin_vm_envelope(std::string command, const Globals& globals) {

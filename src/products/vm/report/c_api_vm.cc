@@ -1,5 +1,6 @@
 // The C interface of devices for virtual machines. Nothing is thrown across it.
 #include "base/text.h"
+#include "gpuready/gpu_info.h"
 #include "gpuready/vm_c.h"
 #include "host/host.h"
 #include "machine/inspect.h"
@@ -7,14 +8,32 @@
 #include "report/c_document.h"
 #include "vm/identity.h"
 #include "vm/operations.h"
-#include "vm/readiness.h"
-#include "vm/report/devices_report.h"
 #include "vm/report/exit_rules.h"
+#include "vm/report/make_reports.h"
 #include "vm/report/plan_report.h"
 
 namespace {
 
 using namespace gpuready;
+
+Result<std::vector<PciAddress>> addresses_of(const char* devices) {
+  std::vector<PciAddress> addresses;
+  for (const auto text : split(devices, ", ")) {
+    const auto address = parse_pci_address(text);
+    if (!address)
+      return fail(ErrorKind::bad_input,
+                  printable(text) + ": not a PCI address such as 0000:17:00.0");
+    addresses.push_back(*address);
+  }
+  if (addresses.empty()) return fail(ErrorKind::bad_input, "devices names none");
+  return addresses;
+}
+
+// Null names none: all that list names.
+Result<NamedDevices> named_by(const char* devices) {
+  if (devices == nullptr) return NamedDevices();
+  return NamedDevices{.devices = TRY(addresses_of(devices))};
+}
 
 Result<vm::AttachRequest> request_of(const char* devices, const char* name, bool managed) {
   if (devices == nullptr) return null_pointer("devices");
@@ -23,24 +42,29 @@ Result<vm::AttachRequest> request_of(const char* devices, const char* name, bool
   request.name = name;
   request.managed = managed;
   TRY(vm::check_name(request.name));
-  for (const auto text : split(devices, ", ")) {
-    const auto address = parse_pci_address(text);
-    if (!address)
-      return fail(ErrorKind::bad_input,
-                  printable(text) + ": not a PCI address such as 0000:17:00.0");
-    request.devices.push_back(*address);
-  }
-  if (request.devices.empty()) return fail(ErrorKind::bad_input, "devices names none");
+  request.devices = TRY(addresses_of(devices));
   return request;
 }
 
-// A document of a report that has a tally.
 template <class Told>
 Json document_of(const Told& told, Host& host, const char* command, Clock::time_point start) {
   Envelope envelope = c_envelope(host, command, GPUREADY_VERSION, start);
-  envelope.exit = exit_of(tally(told));
-  envelope.conclusion = conclusion(told);
+  if constexpr (requires { tally(told); })
+    envelope.exit = exit_of(tally(told));
+  else if constexpr (requires { exit_of(told); })
+    envelope.exit = exit_of(told);
+  if constexpr (requires { conclusion(told); }) envelope.conclusion = conclusion(told);
   return to_json(told, envelope);
+}
+
+// The document of what `make` reports of this machine.
+template <class Make>
+gpuready_status give_report(char** json, const char* command, Make make) {
+  return give_document(json, [&]() -> Result<Json> {
+    const auto start = Clock::now();
+    const auto host = make_live_host();
+    return document_of(TRY(make(*host)), *host, command, start);
+  });
 }
 
 // What `act` does on this machine: one operation, or several.
@@ -50,18 +74,6 @@ Result<Json> carry_out(const char* command, Act act) {
   const auto host = make_live_host();
   vm::Hands hands{.host = *host, .storage = live_storage()};
   return document_of(VmOperation{.done = TRY(act(hands))}, *host, command, start);
-}
-
-Result<Json> list_devices() {
-  const auto start = Clock::now();
-  const auto host = make_live_host();
-  auto state = TRY(vm::read_state(*host, vm::kJournalFolder));
-  VmDevices devices{.inventory = std::move(state.inventory), .shown = {}};
-  devices.shown = vm::passable_ones(devices.inventory);
-  devices.instances = vm::every_instance(devices.inventory);
-  Envelope envelope = c_envelope(*host, "vm list", GPUREADY_VERSION, start);
-  envelope.conclusion = conclusion(devices);
-  return to_json(devices, envelope);
 }
 
 Result<Json> plan_devices(const char* devices, const char* name, bool managed) {
@@ -89,7 +101,15 @@ Result<Json> read_status() {
 
 extern "C" {
 
-gpuready_status gpuready_vm_list_json(char** json) { return give_document(json, list_devices); }
+gpuready_status gpuready_vm_list_json(char** json) {
+  return give_report(json, "vm list", [](Host& host) { return list_devices(host); });
+}
+gpuready_status gpuready_vm_show_json(const char* devices, const char* name, char** json) {
+  return give_report(json, "vm show", [&](Host& host) -> Result<VmDevices> {
+    return show_devices(host, TRY(named_by(devices)),
+                        name == nullptr ? std::nullopt : std::optional<std::string>(name));
+  });
+}
 gpuready_status gpuready_vm_plan_json(const char* devices, const char* name, int managed,
                                       char** json) {
   return give_document(json, [&] { return plan_devices(devices, name, managed != 0); });
@@ -103,6 +123,17 @@ gpuready_status gpuready_vm_attach_json(const char* devices, const char* name, i
     });
   });
 }
+gpuready_status gpuready_vm_args_json(const char* name, const char* hypervisor, char** json) {
+  return give_report(json, "vm args", [&](Host& host) -> Result<ArgsReport> {
+    if (name == nullptr) return null_pointer("name");
+    if (hypervisor == nullptr) return null_pointer("hypervisor");
+    const auto known = named<vm::Hypervisor>(hypervisor);
+    if (!known)
+      return fail(ErrorKind::bad_input,
+                  printable(hypervisor) + ": not qemu, libvirt or cloud-hypervisor");
+    return args_for(host, name, *known);
+  });
+}
 gpuready_status gpuready_vm_detach_json(const char* name, char** json) {
   return give_document(json, [&]() -> Result<Json> {
     if (name == nullptr) return null_pointer("name");
@@ -114,6 +145,36 @@ gpuready_status gpuready_vm_status_json(char** json) { return give_document(json
 gpuready_status gpuready_vm_recover_json(char** json) {
   return give_document(json, [] {
     return carry_out("vm recover", [](vm::Hands& hands) { return vm::recover(hands); });
+  });
+}
+gpuready_status gpuready_vm_doctor_json(const char* devices, char** json) {
+  return give_report(json, "vm doctor", [&](Host& host) -> Result<VmDoctorReport> {
+    return diagnose_side(host, TRY(named_by(devices)), "auto",
+                         []() -> Result<Machine> { return *TRY(inspect_machine()); });
+  });
+}
+gpuready_status gpuready_vm_doctor_console_json(const char* console, char** json) {
+  return give_report(json, "vm doctor", [&](Host&) -> Result<VmDoctorReport> {
+    if (console == nullptr) return null_pointer("console");
+    return diagnose_console(console);
+  });
+}
+gpuready_status gpuready_vm_drivers_list_json(const char* folder, char** json) {
+  return give_report(json, "vm drivers list", [&](Host& host) -> Result<DriversReport> {
+    if (folder == nullptr) return null_pointer("folder");
+    return list_drivers(host, folder);
+  });
+}
+gpuready_status gpuready_vm_drivers_show_json(const char* bundle, char** json) {
+  return give_report(json, "vm drivers show", [&](Host& host) -> Result<DriversReport> {
+    if (bundle == nullptr) return null_pointer("bundle");
+    return show_drivers(host, bundle, false);
+  });
+}
+gpuready_status gpuready_vm_drivers_verify_json(const char* bundle, char** json) {
+  return give_report(json, "vm drivers verify", [&](Host& host) -> Result<DriversReport> {
+    if (bundle == nullptr) return null_pointer("bundle");
+    return show_drivers(host, bundle, true);
   });
 }
 
