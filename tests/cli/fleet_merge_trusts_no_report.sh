@@ -26,6 +26,18 @@ one() {  # JQ-FILTER: the exit code and the words about a good node's report, ch
   "$GPUREADY" fleet merge one.json >one.txt && echo 0 || echo $?
 }
 [ "$(one .)" = 0 ] || die "not 0: $(cat one.txt)"
+for change in '.gpu_status[].index = 0' '.machine.gpus[].uuid = "GPU-1"' '.verdicts |= map(select(.subject == "GPU 0"))' \
+  '.verdicts[].uuid = "GPU-1"' '.verdicts[0].bad_words_total = 7' '.verdicts[3].status = "inconclusive"'; do
+  [ "$(one "$change")" = 4 ] || die "$change: not 4: $(cat one.txt)"
+  expect_in "contradicts itself" "$(cat one.txt)"
+done
+warning='{id: "w", severity: "warning", title: "w", gpus: [], evidence: [], action: "none"}'
+[ "$(one ".findings = [range(64) | $warning] + [$warning | .severity = \"error\"]")" = 1 ] || die "not 1: $(cat one.txt)"
+# A job that got one GPU of eight says nothing of the node.
+for state in hidden not_ours; do
+  [ "$(one ".gpu_status[range(1; 8)].status = \"$state\" | .verdicts |= map(select(.subject == \"GPU 0\"))")" = 0 ]
+  expect_in "0 ready, 1 not tested" "$(cat one.txt)"
+done
 [ "$(one '.gpu_status[5].status = "not_ready"')" = 1 ] || die "not 1: $(cat one.txt)"
 [ "$(one '.gpu_status = {}')" = 4 ] || die "not 4: $(cat one.txt)"
 expect_in "gpu_status is not a list" "$(cat one.txt)"
@@ -48,3 +60,32 @@ expect_in "is UTF-16, not UTF-8" "$(tr -s '\n ' ' ' <<<"$out")"
 (printf '\xef\xbb\xbf'; cat nodes/n1.json) >marked.json
 expect_exit 0 "$GPUREADY" fleet merge marked.json
 for list in , 'n1;reboot' 'a b$(id)'; do expect_exit 2 "$GPUREADY" fleet merge nodes/n1.json "--nodes=$list"; done
+# Text that looks like a report and is not understood is a report that was not read.
+jq -c . nodes/n1.json >short.json
+jq -c '.exit_code = 1' nodes/n2.json >bad.json
+for prefix in '> ' 'n2 | ' '[n2] ' '2026-11-27T03:00:00Z ' '\000'; do
+  (cat short.json; printf "$prefix"; cat bad.json) >mixed.txt
+  expect_exit 4 "$GPUREADY" fleet merge mixed.txt
+  expect_in "a prefix that is not known" "$(tr -s '\n ' ' ' <<<"$out")"
+done
+(cat short.json; tail -c +200 bad.json) >mixed.txt
+expect_exit 4 "$GPUREADY" fleet merge mixed.txt
+# Lists, commas and marks of the byte order are accepted.
+for between in , ' ' '\r\n' '\n\xef\xbb\xbf'; do
+  (printf '['; cat short.json; printf "$between"; cat bad.json; echo ']') >mixed.txt
+  expect_exit 1 "$GPUREADY" fleet merge mixed.txt
+  expect_in "2 nodes: 1 ready, 1 bad." "$out"
+done
+mkdir -p deep/a/b/c/d/e && cp short.json deep/n1.JSON
+expect_exit 4 "$GPUREADY" fleet merge deep
+expect_in "is too deep" "$(tr -s '\n ' ' ' <<<"$out")"
+rm -r deep/a && ln -s /nonexistent deep/n3.json
+expect_exit 4 "$GPUREADY" fleet merge deep
+rm deep/n3.json
+expect_exit 0 "$GPUREADY" fleet merge deep
+# Addresses stay whole, and names that are cut to the same one are refused.
+sed 's/^/10.0.0.1: /' nodes/n1.json >labelled.txt
+expect_exit 4 "$GPUREADY" fleet merge labelled.txt --nodes '10.0.0.[1-64]'
+expect_in "64 nodes: 1 ready, 63 unknown" "$out"
+expect_exit 2 "$GPUREADY" fleet merge labelled.txt --nodes 'n1.rack[1-2]'
+expect_in "must differ before their first dot" "$err"

@@ -38,6 +38,12 @@ def fewer(report, count=7):
     report["verdicts"] = [v for v in report["verdicts"] if int(v["subject"].split()[1]) < count]
 
 
+def diagnosed(report):
+    report.update(verdicts=[], command="doctor")
+    for status in report["gpu_status"]:
+        status["status"] = "no_problem"
+
+
 def hostile(report):
     text = "</title><script>alert(1)</script>\x1b[31m\u202e|`*" + "x" * 5000
     report["machine"]["nvidia"]["module_version"] = report["conclusion"] = text
@@ -56,7 +62,7 @@ CHANGES = {
     "none": lambda report: fewer(report, 0),
     "stale": lambda report: report.update(created_utc="2020-01-01T00:00:00Z"),
     "ahead": lambda report: report.update(created_utc="2099-01-01T00:00:00Z"),
-    "doctor": lambda report: report.update(verdicts=[], command="doctor"),
+    "doctor": diagnosed,
     "undetermined": lambda report: report.update(exit_code=4, exit_meaning="undetermined"),
     "replayed": lambda report: report["machine"].update(source="recorded"),
     "injected": lambda report: report.update(injected_faults=["bitflip"]),

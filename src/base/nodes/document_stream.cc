@@ -3,11 +3,14 @@
 #include <utility>
 
 #include "base/characters.h"
+#include "base/text.h"
 
 namespace gpuready {
 namespace {
 
 constexpr std::size_t kMostLabel = 253;  // RFC 1035: of a host name
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+constexpr std::string_view kBetween = " \t[],";  // also the elements of a list
 
 // The label before a line, and the rest of the line. No line of a document begins so.
 std::pair<std::string_view, std::string_view> label_of(std::string_view line) {
@@ -39,6 +42,7 @@ class DocumentStream::Splitter {
 
   void add(std::string_view line) {
     if (depth_ > 0 && line.starts_with('{')) end("it ends too early");
+    if (depth_ == 0 && line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
     std::size_t from = 0;  // of what belongs to the document
     for (std::size_t at = 0; at < line.size(); ++at) {
       if (in_string_) {
@@ -53,9 +57,10 @@ class DocumentStream::Splitter {
       const char c = line[at];
       if (depth_ == 0) {
         if (c != '{') {
-          if (c != ' ' && c != '\t') return;  // a message to its end
+          if (kBetween.find(c) == kBetween.npos) return skip(line.substr(at));
           continue;
         }
+        tell_skipped();
         from = at;
       }
       if (c == '"') {
@@ -74,12 +79,20 @@ class DocumentStream::Splitter {
   }
   void finish() {
     if (depth_ > 0) end("it ends too early");
+    tell_skipped();
   }
 
  private:
   void keep(std::string_view text) {
     too_long_ |= text.size() > stream_.limits_.document_bytes - text_.size();
     if (!too_long_) text_ += text;
+  }
+  void skip(std::string_view message) {
+    for (const std::string_view word : stream_.limits_.words) skipped_ |= contains(message, word);
+  }
+  void tell_skipped() {
+    if (!std::exchange(skipped_, false)) return;
+    end("its beginning is missing, or a prefix that is not known stands before it");
   }
   void end(std::string fault) {
     if (too_long_)
@@ -95,7 +108,7 @@ class DocumentStream::Splitter {
   DocumentStream& stream_;
   std::string label_, text_;
   std::size_t depth_ = 0;
-  bool in_string_ = false, too_long_ = false;
+  bool in_string_ = false, too_long_ = false, skipped_ = false;
 };
 
 DocumentStream::DocumentStream(const StreamLimits& limits, std::function<void(StreamPart)> sink)

@@ -9,12 +9,14 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace gpuready {
 
 struct StreamLimits {
   std::size_t document_bytes = 8u << 20;
   std::size_t documents = 100'000;
+  std::vector<std::string_view> words = {};
 };
 
 struct StreamPart {
@@ -24,7 +26,8 @@ struct StreamPart {
 };
 
 // A document that ends too early, as that of a killed job does, costs only itself: the next begins
-// with a brace that begins a line. Lines between documents, such as messages of srun, are skipped.
+// with a brace that begins a line. Lines between documents, such as messages of srun, are skipped;
+// those with one of `words` are text of a document that was not understood: one fault.
 class DocumentStream {
  public:
   DocumentStream(const StreamLimits& limits, std::function<void(StreamPart)> sink);

@@ -12,9 +12,10 @@ namespace gpuready {
 
 inline constexpr std::size_t kMostHosts = 100'000;
 
-// "n07" of "n07.cluster.example".
+// "n07" of "n07.cluster.example"; an IP address stays whole.
 inline std::string_view short_host_name(std::string_view name) {
-  return name.substr(0, name.find('.'));
+  const bool address = name.find_first_not_of("0123456789.") == name.npos;
+  return address ? name : name.substr(0, name.find('.'));
 }
 
 // The names in the order of the list, which commas or white space separate. More than kMostHosts

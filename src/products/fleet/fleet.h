@@ -103,6 +103,9 @@ Result<Fleet> merge(const std::vector<NodeReport>& reports, const MergeOptions& 
 // Below it a value is slow: six standard deviations less than usual, and at least 3% less.
 double slow_below(double usual, double standard_deviation);
 
+// For a node that was bad: unknown until a test has passed.
+void set_unproven(Node& node, std::int64_t bad_since, const std::string& reason);
+
 // Differences and slow ones among siblings. A report that does not count shows nothing.
 void compare_siblings(const std::vector<const NodeReport*>& reports, Fleet& out);
 

@@ -8,19 +8,21 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "fleet/node_facts.h"
+#include "report/text_layout.h"
 
 namespace gpuready::fleet {
 
 const Database::Form kHistoryForm = {
     .tables = R"(
 CREATE TABLE nodes (node TEXT PRIMARY KEY, reported INTEGER, gpus TEXT, bad_since INTEGER,
-                    bad_reason TEXT);
+                    bad_reason TEXT, ready_at INTEGER);
 CREATE TABLE facts (node TEXT, fact TEXT, gpu INTEGER, value TEXT,
                     PRIMARY KEY (node, fact, gpu)) WITHOUT ROWID;
 CREATE TABLE rates (node TEXT, rate TEXT, gpu INTEGER, count INTEGER, mean REAL, spread REAL,
                     PRIMARY KEY (node, rate, gpu)) WITHOUT ROWID;
 )",
-    .version = 1,
+    .version = 2,
     .cure = "Move it away: a new history begins",
 };
 
@@ -32,16 +34,17 @@ constexpr std::int64_t kFewest = 5, kWeighed = 16;
 constexpr double kOfNormal = 1.2533;  // of a normal distribution: deviation / mean deviation
 
 struct Known {
-  std::int64_t reported = 0, bad_since = 0;
+  std::int64_t reported = 0, bad_since = 0, ready_at = 0;
   std::string gpus, bad_reason;
 };
 
 Result<std::optional<Known>> known_of(const Database& history, const std::string& node) {
-  auto query =
-      history.prepare("SELECT reported, bad_since, gpus, bad_reason FROM nodes WHERE node = ?");
+  auto query = history.prepare(
+      "SELECT reported, bad_since, gpus, bad_reason, ready_at FROM nodes WHERE node = ?");
   if (!TRY(query.bind(node).step())) return std::nullopt;
   return Known{.reported = query.integer(0),
                .bad_since = query.integer(1),
+               .ready_at = query.integer(4),
                .gpus = query.text(2),
                .bad_reason = query.text(3)};
 }
@@ -59,13 +62,40 @@ void judge_repair(const Known& known, const NodeReport& report, Node& node, Flee
        .proven = proven,
        .tested_unix_seconds = proven ? std::optional(report.created_unix_seconds) : std::nullopt});
   if (proven) return;
-  node.state = NodeState::unknown;
-  node.action = std::max(node.action, Action::check_again);
-  node.reason = fmt::format("It was bad on {} and no test has passed since: {}",
-                            format_utc(known.bad_since).substr(0, 10), known.bad_reason);
+  set_unproven(node, known.bad_since, known.bad_reason);
 }
 
-Result<void> take_facts(const Database& history, const NodeReport& report, Fleet& out) {
+Result<void> keep(const Database& history, const std::string& node, const Known& known) {
+  return history.prepare("INSERT OR REPLACE INTO nodes VALUES (?, ?, ?, ?, ?, ?)")
+      .bind(node)
+      .bind(known.reported)
+      .bind(known.gpus)
+      .bind(known.bad_since)
+      .bind(known.bad_reason)
+      .bind(known.ready_at)
+      .run();
+}
+
+void take_bad(std::int64_t when, const std::string& reason, Known& known) {
+  if (when < known.ready_at) return;
+  if (known.bad_since == 0) known.bad_since = when;
+  known.bad_reason = reason;
+}
+
+// A node with fewer GPUs than before is bad: the count from before stays in the history.
+bool lost_gpus(const NodeReport& report, const std::string& before, Node& node) {
+  const auto had = parse_uint(before).value_or(0);
+  if (report.gpus >= had) return false;
+  if (node.state != NodeState::bad) {
+    node.action = std::max(node.action, Action::power_cycle);
+    node.reason = fmt::format("It has {}, and had {} before. If that is meant: --forget {}",
+                              counted(report.gpus, "GPU"), had, node.name);
+  }
+  node.state = NodeState::bad;
+  return true;
+}
+
+Result<void> take_facts(const Database& history, const NodeReport& report, Node& node, Fleet& out) {
   auto query = history.prepare("SELECT fact, gpu, value FROM facts WHERE node = ?");
   query.bind(report.name);
   std::map<std::pair<std::string, std::int64_t>, std::string> before;
@@ -74,12 +104,15 @@ Result<void> take_facts(const Database& history, const NodeReport& report, Fleet
   for (const NodeFact& fact : report.facts) {
     const auto old = before.find({std::string(fact.name), fact.gpu});
     if (old != before.end() && old->second == fact.value) continue;
+    const bool lost =
+        old != before.end() && fact.name == kGpuCount && lost_gpus(report, old->second, node);
     if (old != before.end())
       out.changes.push_back({.node = report.name,
                              .gpu = fact.gpu,
                              .what = std::string(fact.name),
                              .before = old->second,
                              .after = fact.value});
+    if (lost) continue;
     TRY(insert.bind(report.name)
             .bind(fact.name)
             .bind(std::int64_t{fact.gpu})
@@ -138,7 +171,8 @@ Result<void> take_rates(const Database& history, const NodeReport& report, Fleet
 Result<void> take_in(const Database& history, const NodeReport& report, Node& node, Fleet& out) {
   Known known = TRY(known_of(history, node.name)).value_or(Known{});
   judge_repair(known, report, node, out);
-  if (report.created_unix_seconds <= known.reported) return {};
+  if (node.state == NodeState::bad) take_bad(report.created_unix_seconds, node.reason, known);
+  if (report.created_unix_seconds <= known.reported) return keep(history, node.name, known);
   const std::string gpus = join(report.gpu_ids, " ");
   if (!known.gpus.empty() && known.gpus != gpus) {
     out.changes.push_back({.node = node.name,
@@ -149,19 +183,15 @@ Result<void> take_in(const Database& history, const NodeReport& report, Node& no
     // Other GPUs have other rates.
     TRY(history.prepare("DELETE FROM rates WHERE node = ?").bind(node.name).run());
   }
-  if (node.state == NodeState::ready) known.bad_since = 0;
-  if (node.state == NodeState::bad) {
-    if (known.bad_since == 0) known.bad_since = report.created_unix_seconds;
-    known.bad_reason = node.reason;
+  TRY(take_facts(history, report, node, out));
+  if (node.state == NodeState::ready) {
+    known.bad_since = 0;
+    known.ready_at = report.created_unix_seconds;
   }
-  TRY(history.prepare("INSERT OR REPLACE INTO nodes VALUES (?, ?, ?, ?, ?)")
-          .bind(node.name)
-          .bind(report.created_unix_seconds)
-          .bind(gpus)
-          .bind(known.bad_since)
-          .bind(known.bad_reason)
-          .run());
-  TRY(take_facts(history, report, out));
+  if (node.state == NodeState::bad) take_bad(report.created_unix_seconds, node.reason, known);
+  known.reported = report.created_unix_seconds;
+  known.gpus = gpus;
+  TRY(keep(history, node.name, known));
   return take_rates(history, report, out);
 }
 
@@ -175,8 +205,14 @@ Result<std::vector<std::string>> known_nodes(const Database& history) {
 }
 
 Result<void> compare_with_history(const Database& history,
-                                  const std::vector<const NodeReport*>& reports, Fleet& out) {
+                                  const std::vector<const NodeReport*>& reports,
+                                  const std::vector<EarlierFailure>& failed, Fleet& out) {
   TRY(history.execute("BEGIN"));
+  for (const auto& [report, reason] : failed) {
+    Known known = TRY(known_of(history, report->name)).value_or(Known{});
+    take_bad(report->created_unix_seconds, reason, known);
+    TRY(keep(history, report->name, known));
+  }
   std::map<std::string_view, Node*> nodes;
   for (Node& node : out.nodes) nodes[node.name] = &node;
   for (const NodeReport* report : reports)

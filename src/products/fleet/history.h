@@ -15,10 +15,16 @@ extern const Database::Form kHistoryForm;
 Result<std::vector<std::string>> known_nodes(const Database& history);
 
 // Adds what changed since the latest report of each node to `out`, and takes the reports in.
-// `reports`: those that count, one a node; `out` has their nodes. A report that is not newer
-// than what is known of its node changes nothing.
+// `reports`: those that count, one a node; `out` has their nodes. Of a report that is not newer
+// than what is known of its node, only an error that no test has cleared counts. `failed`: earlier
+// ones.
+struct EarlierFailure {
+  const NodeReport* report;
+  std::string reason;
+};
 Result<void> compare_with_history(const Database& history,
-                                  const std::vector<const NodeReport*>& reports, Fleet& out);
+                                  const std::vector<const NodeReport*>& reports,
+                                  const std::vector<EarlierFailure>& failed, Fleet& out);
 
 // A node that left the fleet is expected no more. False: it is not known.
 Result<bool> forget(const Database& history, const std::string& node);

@@ -5,6 +5,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/clock.h"
 #include "base/units.h"
 #include "fleet/fleet.h"
 #include "fleet/history.h"
@@ -76,6 +77,36 @@ std::string reason_of(const NodeReport& report, NodeState state) {
   return report.conclusion;
 }
 
+bool share_a_gpu(const NodeReport& a, const NodeReport& b) {
+  return std::ranges::any_of(
+      a.gpu_ids, [&](const std::string& id) { return std::ranges::binary_search(b.gpu_ids, id); });
+}
+
+// Why the reports of one node cannot be of one machine; empty: they can.
+std::string of_several_machines(const std::vector<const NodeReport*>& reports) {
+  std::set<std::string> machines;
+  for (const NodeReport* one : reports)
+    if (!one->machine_id.empty()) machines.insert(one->machine_id);
+  if (machines.size() > 1)
+    return fmt::format("{} machines report under this name.", machines.size());
+  const auto has_gpus = [](const NodeReport* one) { return !one->gpu_ids.empty(); };
+  const auto first = std::ranges::find_if(reports, has_gpus);
+  for (const NodeReport* one : reports)
+    if (has_gpus(one) && !share_a_gpu(**first, *one))
+      return "Reports under this name have different GPUs: of several machines, of tasks with a "
+             "part of the GPUs each, or of before a repair. Give one report of the whole node.";
+  return {};
+}
+
+// The latest report that shows an error, if no later one shows that a test has passed.
+const NodeReport* not_repaired(const std::vector<const NodeReport*>& newest_first) {
+  for (const NodeReport* one : newest_first) {
+    if (state_of(*one) == NodeState::ready) return nullptr;
+    if (state_of(*one) == NodeState::bad) return one;
+  }
+  return nullptr;
+}
+
 // The latest report. Of reports that were made at the same time, such as one by each task of a
 // step, the worst: none of them is newer than the others.
 const NodeReport& counting(const std::vector<const NodeReport*>& newest_first,
@@ -98,7 +129,32 @@ const NodeReport& counting(const std::vector<const NodeReport*>& newest_first,
   return *worst;
 }
 
+// A GPU is in one machine: reports under two names that have it are not both true.
+void find_shared_gpus(std::vector<const NodeReport*>& counted, Fleet& out) {
+  std::map<std::string_view, const NodeReport*> owners;
+  std::map<std::string_view, std::string> doubted;
+  for (const NodeReport* report : counted)
+    for (const std::string& id : report->gpu_ids)
+      if (const auto [owner, fresh] = owners.emplace(id, report); !fresh) {
+        doubted[report->name] = owner->second->name;
+        doubted[owner->second->name] = report->name;
+      }
+  for (Node& node : out.nodes)
+    if (const auto other = doubted.find(node.name); other != doubted.end()) {
+      node.state = NodeState::unknown;
+      node.reason = fmt::format("It reports the same GPU as {}.", other->second);
+    }
+  std::erase_if(counted, [&](const NodeReport* one) { return doubted.contains(one->name); });
+}
+
 }  // namespace
+
+void set_unproven(Node& node, std::int64_t bad_since, const std::string& reason) {
+  node.state = NodeState::unknown;
+  node.action = std::max(node.action, Action::check_again);
+  node.reason = fmt::format("It was bad on {} and no test has passed since: {}",
+                            format_utc(bad_since).substr(0, 10), reason);
+}
 
 std::size_t Fleet::count(NodeState state) const {
   return static_cast<std::size_t>(std::ranges::count(nodes, state, &Node::state));
@@ -116,6 +172,7 @@ Result<Fleet> merge(const std::vector<NodeReport>& reports, const MergeOptions& 
     for (const std::string& name : TRY(known_nodes(*history))) by_node[name];
 
   std::vector<const NodeReport*> counted;
+  std::vector<EarlierFailure> failed;
   for (auto& [name, all] : by_node) {
     Node& node = out.nodes.emplace_back();
     node.name = name;
@@ -124,29 +181,33 @@ Result<Fleet> merge(const std::vector<NodeReport>& reports, const MergeOptions& 
       continue;
     }
     std::ranges::stable_sort(all, std::greater(), &NodeReport::created_unix_seconds);
-    const NodeReport& report = counting(all, out.notes);
-    std::set<std::string> machines;
-    for (const NodeReport* one : all)
-      if (!one->machine_id.empty() && not_counted(*one, options).empty())
-        machines.insert(one->machine_id);
+    const std::string silent = not_counted(*all.front(), options);
+    std::erase_if(all, [&](const NodeReport* one) {
+      return one != all.front() && !not_counted(*one, options).empty();
+    });
+    const NodeReport& report = silent.empty() ? counting(all, out.notes) : *all.front();
     node.model = report.model;
     node.gpus = report.gpus;
     node.machine_id = report.machine_id;
     node.reported_unix_seconds = report.created_unix_seconds;
-    if (machines.size() > 1) {
-      node.reason = fmt::format("{} machines report under this name.", machines.size());
-      continue;
-    }
-    if (node.reason = not_counted(report, options); !node.reason.empty()) continue;
+    node.reason = silent.empty() ? of_several_machines(all) : silent;
+    if (!node.reason.empty()) continue;
     node.state = state_of(report);
     node.action = node.state == NodeState::bad && report.action == Action::none
                       ? Action::check_again
                       : report.action;
     node.reason = reason_of(report, node.state);
+    const NodeReport* bad = not_repaired(all);
+    if (bad != nullptr && node.state != NodeState::bad && node.state != NodeState::absent) {
+      failed.push_back({bad, reason_of(*bad, NodeState::bad)});
+      set_unproven(node, bad->created_unix_seconds, failed.back().reason);
+    }
     counted.push_back(&report);
     if (report.claimed != name && !report.claimed.empty())
       out.notes.push_back(fmt::format("{} calls itself {}.", name, report.claimed));
   }
+
+  find_shared_gpus(counted, out);
 
   std::map<std::string, Cause> causes;
   for (const NodeReport* report : counted)
@@ -171,7 +232,7 @@ Result<Fleet> merge(const std::vector<NodeReport>& reports, const MergeOptions& 
   });
 
   compare_siblings(counted, out);
-  if (history != nullptr) TRY(compare_with_history(*history, counted, out));
+  if (history != nullptr) TRY(compare_with_history(*history, counted, failed, out));
   if (out.notes.size() > kMostNotes) {
     out.notes.resize(kMostNotes);
     out.notes.push_back("More was left out.");

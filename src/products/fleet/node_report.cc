@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/clock.h"
 #include "base/nodes/hostlist.h"
@@ -11,6 +12,7 @@
 #include "fleet/node_facts.h"
 #include "health/siblings.h"
 #include "report/fields.h"
+#include "value/about.h"
 #include "value/json.h"
 #include "value/read_fields.h"
 
@@ -19,9 +21,9 @@ namespace {
 
 // What a fleet is not judged by, which is most of a report's bytes.
 constexpr std::string_view kLeftOut[] = {
-    "samples",    "evidence",  "lines",     "xids",       "nodes",    "vulkan",
-    "paths",      "toolkits",  "libraries", "mismatches", "digests",  "bad_words",
-    "timings_ms", "processes", "ports",     "pci",        "explains", "unseen"};
+    "samples",    "evidence",  "lines",     "xids",       "nodes",   "vulkan",
+    "paths",      "toolkits",  "libraries", "mismatches", "digests", "bad_words",
+    "timings_ms", "processes", "ports",     "explains",   "unseen"};
 constexpr std::size_t kMostText = 300, kMostName = 253, kMostCauses = 64;
 
 std::string short_text(std::string_view text, std::size_t most = kMostText) {
@@ -39,27 +41,55 @@ Result<const Json*> list_of(const Json& doc, const char* key, const std::string&
   return &list;
 }
 
+std::unexpected<Error> contradiction(const std::string& source, std::string_view what) {
+  return fail(ErrorKind::bad_input, fmt::format("{} contradicts itself: {}", source, what));
+}
+
+// What `verdicts` must say of a GPU that the report calls ready.
+bool is_proven(const std::vector<Verdict>& verdicts, const Gpu& gpu) {
+  bool any_passed = false;
+  for (const Verdict& verdict : verdicts) {
+    if (!is_about(verdict, gpu)) continue;
+    if (verdict.status == VerdictStatus::passed)
+      any_passed = true;
+    else if (verdict.status != VerdictStatus::not_supported)
+      return false;
+  }
+  return any_passed;
+}
+
 Result<void> read_gpus(const Json& doc, const std::string& source, const Machine& machine,
-                       NodeReport& out) {
+                       const std::vector<Verdict>& verdicts, NodeReport& out) {
   const Json& list = *TRY(list_of(doc, "gpu_status", source));
   if (list.size() != machine.gpus.size())
-    return fail(ErrorKind::bad_input,
-                fmt::format("{}: gpu_status has {}, and the machine {}", source,
-                            counted(list.size(), "GPU"), machine.gpus.size()));
+    return contradiction(source, fmt::format("gpu_status has {}, and the machine {}",
+                                             counted(list.size(), "GPU"), machine.gpus.size()));
+  std::set<std::int64_t> seen;
   std::optional<GpuState> worst;
-  for (const Json& gpu : list) {
-    const auto name = get_string(gpu, "status").value_or("");
+  for (const Json& item : list) {
+    const auto name = get_string(item, "status").value_or("");
     const auto state = named<GpuState>(name);
     if (!state)
       return fail(ErrorKind::bad_input, fmt::format("{}: the status \"{}\" of a GPU is not known",
                                                     source, short_text(name, 40)));
-    if (is_ready(*state) || is_set_apart(*state)) continue;
+    const auto index = get_int(item, "index").value_or(-1);
+    const auto gpu = std::ranges::find(machine.gpus, index, &Gpu::index);
+    if (gpu == machine.gpus.end() || !seen.insert(index).second)
+      return contradiction(source, fmt::format("GPU {} of gpu_status is not one of the machine's, "
+                                               "or is there twice",
+                                               index));
+    if (is_ready(*state) && !is_proven(verdicts, *gpu))
+      return contradiction(source,
+                           fmt::format("GPU {} is ready, and no test of it says so", index));
+    if (is_ready(*state) || *state == GpuState::display_only) continue;
+    const bool only_seen = *state == GpuState::no_problem || *state == GpuState::found;
+    if (only_seen && verdicts.empty()) continue;  // as all others
     if (worst && (tone_of(*worst) == Tone::bad || tone_of(*state) != Tone::bad)) continue;
     worst = state;
     out.bad_gpu = tone_of(*state) == Tone::bad;
-    out.gpu_reason =
-        fmt::format("GPU {} is {}", get_int(gpu, "index").value_or(-1), to_text(*state));
-    if (const auto reason = get_string(gpu, "reason"); reason && !reason->empty())
+    out.gpu_reason = only_seen ? fmt::format("GPU {} was not tested", index)
+                               : fmt::format("GPU {} is {}", index, to_text(*state));
+    if (const auto reason = get_string(item, "reason"); reason && !reason->empty())
       out.gpu_reason += ": " + short_text(*reason);
   }
   return {};
@@ -67,8 +97,8 @@ Result<void> read_gpus(const Json& doc, const std::string& source, const Machine
 
 Result<void> read_causes(const Json& doc, const std::string& name, NodeReport& out) {
   for (const Json& item : *TRY(list_of(doc, "findings", name))) {
-    if (out.causes.size() == kMostCauses) return {};
     const Finding finding = TRY(value_from_json<Finding>(item, name));
+    out.action = std::max(out.action, finding.action);
     if (finding.severity == Severity::info) continue;
     out.causes.push_back({.id = short_text(finding.id, 40),
                           .title = short_text(finding.title),
@@ -76,16 +106,26 @@ Result<void> read_causes(const Json& doc, const std::string& name, NodeReport& o
                           .severity = finding.severity,
                           .action = finding.action,
                           .gpus = finding.gpus.size()});
-    out.action = std::max(out.action, finding.action);
   }
+  std::ranges::stable_sort(out.causes, std::greater(), &NodeCause::severity);
+  if (out.causes.size() > kMostCauses) out.causes.resize(kMostCauses);
   return {};
 }
 
-Result<void> read_verdicts(const Json& doc, const std::string& name, const Machine& machine,
-                           NodeReport& out) {
+Result<std::vector<Verdict>> read_verdicts(const Json& doc, const std::string& source) {
+  std::vector<Verdict> verdicts;
+  for (const Json& item : *TRY(list_of(doc, "verdicts", source))) {
+    verdicts.push_back(TRY(value_from_json<Verdict>(item, source)));
+    const Verdict& one = verdicts.back();
+    if (one.status == VerdictStatus::passed && one.bad_words_total + one.mismatches_total > 0)
+      return contradiction(source, "a test passed with wrong results");
+  }
+  return verdicts;
+}
+
+void take_verdicts(const std::vector<Verdict>& verdicts, const Machine& machine, NodeReport& out) {
   std::map<std::string, NodeCause> failed;
-  for (const Json& item : *TRY(list_of(doc, "verdicts", name))) {
-    const Verdict verdict = TRY(value_from_json<Verdict>(item, name));
+  for (const Verdict& verdict : verdicts) {
     out.tested |=
         verdict.status == VerdictStatus::passed || verdict.status == VerdictStatus::failed;
     if (verdict.status == VerdictStatus::failed) {
@@ -110,7 +150,6 @@ Result<void> read_verdicts(const Json& doc, const std::string& name, const Machi
              .value = metric.value});
   }
   for (auto& [test, cause] : failed) out.causes.push_back(std::move(cause));
-  return {};
 }
 
 }  // namespace
@@ -151,9 +190,12 @@ Result<NodeReport> parse_node_report(std::string_view text, const std::string& s
   for (const Gpu& gpu : machine.gpus)
     if (gpu.uuid) out.gpu_ids.push_back(short_text(*gpu.uuid, 80));
   std::ranges::sort(out.gpu_ids);
-  TRY(read_gpus(doc, source, machine, out));
+  if (std::ranges::adjacent_find(out.gpu_ids) != out.gpu_ids.end())
+    return contradiction(source, "two GPUs have the same UUID");
+  const auto verdicts = TRY(read_verdicts(doc, source));
+  TRY(read_gpus(doc, source, machine, verdicts, out));
   TRY(read_causes(doc, source, out));
-  TRY(read_verdicts(doc, source, machine, out));
+  take_verdicts(verdicts, machine, out);
   read_facts(machine, out);
   return out;
 }

@@ -24,8 +24,6 @@ constexpr OtherForm kOtherForms[] = {
     {"PK\x03\x04", "is a zip archive: unpack it"},
     {"\xff\xfe", "is UTF-16, not UTF-8: convert it, such as by iconv -f UTF-16 -t UTF-8"},
     {"\xfe\xff", "is UTF-16, not UTF-8: convert it, such as by iconv -f UTF-16 -t UTF-8"}};
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-
 // A label that is a node's name. Slurm's are numbers of tasks, and kubectl's name pods.
 std::string node_of(const std::string& label) {
   const bool number = label.find_first_not_of("0123456789") == label.npos;
@@ -36,13 +34,15 @@ Result<void> read_folder(Host& host, const std::string& folder, int depth, Repor
   for (const std::string& name : TRY(host.list_directory(folder))) {
     const std::string path = folder + (folder.ends_with('/') ? "" : "/") + name;
     const auto status = host.status(path);
-    if (!status) continue;  // it disappeared meanwhile
+    const bool named = to_lower(name).ends_with(".json");
     Result<void> done;
-    if (status->kind == FileKind::directory && depth < kDeepest)
+    if (status && status->kind == FileKind::directory && depth == kDeepest)
+      done = fail(ErrorKind::bad_input, path + " is too deep: name this folder as well");
+    else if (status && status->kind == FileKind::directory)
       done = read_folder(host, path, depth + 1, reader);
-    else if (status->kind == FileKind::regular && name.ends_with(".json"))
-      done = read_reports(host, path, reader);
-    if (!done) reader.note(done.error().message);
+    else if (named)
+      done = status ? read_reports(host, path, reader) : std::unexpected(status.error());
+    if (!done) reader.note(done.error().message + ".");
   }
   return {};
 }
@@ -84,13 +84,12 @@ void ReportReader::finish() {
 
 Result<void> read_stream(const std::function<Result<std::string_view>()>& next,
                          const std::string& source, ReportReader& reader) {
-  DocumentStream stream({.document_bytes = kMostReportBytes},
+  DocumentStream stream({.document_bytes = kMostReportBytes, .words = {"exit_code", "gpu_status"}},
                         [&](StreamPart part) { reader.take(std::move(part), source); });
   const std::size_t before = reader.taken();
   for (bool first = true;; first = false) {
-    std::string_view piece = TRY(next());
+    const std::string_view piece = TRY(next());
     if (piece.empty()) break;
-    if (first && piece.starts_with(kByteOrderMark)) piece.remove_prefix(kByteOrderMark.size());
     for (const auto& [start, what] : kOtherForms)
       if (first && piece.starts_with(start)) {
         reader.note(fmt::format("{} {}.", source, what));

@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "base/statistics.h"
-#include "base/text.h"
 #include "fleet/fleet.h"
 #include "fleet/node_facts.h"
+#include "report/text_layout.h"
 
 namespace gpuready::fleet {
 namespace {
@@ -89,19 +89,19 @@ void add_slow(const std::string& siblings, const Reports& group, Fleet& out) {
 }
 
 // A node with fewer GPUs than most of its siblings has lost some, which it cannot know by itself.
-void count_lost_gpus(Fleet& out) {
-  for (const Difference& difference : out.differences) {
-    if (difference.fact != kGpuCount) continue;
-    for (Node& node : out.nodes) {
-      const bool named = std::ranges::find(difference.nodes, node.name) != difference.nodes.end();
-      if (!named || parse_uint(difference.value) >= parse_uint(difference.usual)) continue;
-      if (node.state == NodeState::bad || node.state == NodeState::absent) continue;
-      node.state = NodeState::bad;
-      node.action = std::max(node.action, Action::power_cycle);
-      node.reason =
-          fmt::format("It has {} GPUs; {} of its {} siblings have {}.", difference.value,
-                      difference.usual_nodes, difference.compared_nodes - 1, difference.usual);
-    }
+void find_lost_gpus(const Reports& group, Fleet& out) {
+  std::map<std::size_t, std::size_t> nodes_by_count;
+  for (const NodeReport* report : group) ++nodes_by_count[report->gpus];
+  for (const NodeReport* report : group) {
+    std::size_t with_more = 0;
+    for (const auto& [count, nodes] : nodes_by_count) with_more += count > report->gpus ? nodes : 0;
+    if (2 * with_more <= group.size() - 1) continue;
+    const auto node = std::ranges::find(out.nodes, report->name, &Node::name);
+    if (node->state == NodeState::bad || node->state == NodeState::absent) continue;
+    node->state = NodeState::bad;
+    node->action = std::max(node->action, Action::power_cycle);
+    node->reason = fmt::format("It has {}; {} of its {} siblings have more.",
+                               counted(report->gpus, "GPU"), with_more, group.size() - 1);
   }
 }
 
@@ -129,8 +129,8 @@ void compare_siblings(const Reports& reports, Fleet& out) {
   for (const auto& [siblings, group] : groups) {
     add_differences(siblings, group, out);
     add_slow(siblings, group, out);
+    find_lost_gpus(group, out);
   }
-  count_lost_gpus(out);
 }
 
 }  // namespace gpuready::fleet

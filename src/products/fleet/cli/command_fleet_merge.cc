@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <ctime>
+#include <map>
 #include <memory>
 
 #include "base/clock.h"
@@ -33,8 +34,7 @@ constexpr std::size_t kPiece = 1u << 20, kMostHistoryBytes = 1u << 30;
 struct FleetMergeOptions {
   Globals globals;
   std::vector<std::string> paths;
-  std::optional<std::string> nodes, history;
-  std::vector<std::string> forget;
+  std::optional<std::string> nodes, history, forget;
   double valid_s = kDefaultValidSeconds;
 };
 
@@ -69,6 +69,21 @@ Result<void> read_path(Host& host, const std::string& path, fleet::ReportReader&
   return read_descriptor(opened.get(), path, reader);
 }
 
+// Of a list of nodes. Names that differ only after their first dot are the same.
+Result<std::vector<std::string>> short_names(std::string_view option, const std::string& list) {
+  auto names = TRY(parse_nodes(list));
+  std::map<std::string, std::string> whole;
+  for (std::string& name : names) {
+    const std::string key(short_host_name(name));
+    if (const auto [known, fresh] = whole.emplace(key, name); !fresh && known->second != name)
+      return fail(ErrorKind::bad_input,
+                  fmt::format("{}: {} and {} are both {}: names must differ before their first dot",
+                              option, known->second, name, key));
+    name = key;
+  }
+  return names;
+}
+
 Result<Database> open_history(Host& host, const std::string& path) {
   std::string bytes;
   if (host.exists(path)) bytes = TRY(host.read_own_file(path, kMostHistoryBytes));
@@ -85,7 +100,9 @@ Result<fleet::Fleet> merged(Host& host, const FleetMergeOptions& options,
   const auto lock = TRY(lock_when_free([&] { return live_storage().lock(path + ".lock"); },
                                        [] { return !interrupted(); }));
   const auto history = TRY(open_history(host, path));
-  for (const std::string& node : options.forget)
+  const auto left =
+      options.forget ? TRY(short_names("--forget", *options.forget)) : std::vector<std::string>();
+  for (const std::string& node : left)
     if (!TRY(fleet::forget(history, node)))
       return fail(ErrorKind::bad_input,
                   fmt::format("--forget {}: {} does not know this node", printable(node), path));
@@ -99,8 +116,7 @@ Result<int> run_fleet_merge(FleetMergeOptions& options) {
   const auto host = make_live_host();
   fleet::MergeOptions merging;
   merging.valid_seconds = static_cast<std::int64_t>(options.valid_s);
-  if (options.nodes) merging.expected = TRY(parse_nodes(*options.nodes));
-  for (std::string& node : merging.expected) node = short_host_name(node);
+  if (options.nodes) merging.expected = TRY(short_names("--nodes", *options.nodes));
   fleet::ReportReader reader;
   if (options.paths.empty()) options.paths = {"-"};
   for (const std::string& path : options.paths) TRY(read_path(*host, path, reader));
@@ -146,10 +162,9 @@ void declare_fleet_merge(CommandSpec& command) {
                 .files = Files::written},
                {.name = "--forget",
                 .value = &options->forget,
-                .help = "Nodes that left the fleet, for the history",
-                .type = "NODE",
-                .needs = "--history",
-                .commas = true},
+                .help = "Nodes that left the fleet or have fewer GPUs on purpose, for the history",
+                .type = "LIST",
+                .needs = "--history"},
                html_option(options->globals.html),
                markdown_option(options->globals.markdown)});
   command.footer =

@@ -144,7 +144,7 @@ TEST(FleetSiblings, ANodeThatLostGpusIsBad) {
   reports[2].gpus = 0;
   reports[2].model.clear();
   reports[2].facts[0].value = "0";
-  EXPECT_EQ(merged(reports).count(NodeState::bad), 0u);  // 2 of 4 is not a usual value
+  EXPECT_EQ(merged(reports).count(NodeState::bad), 2u);  // two of three siblings have more
   for (auto& one : nodes(8)) {
     one.name += "x";
     reports.push_back(one);
@@ -154,8 +154,53 @@ TEST(FleetSiblings, ANodeThatLostGpusIsBad) {
   EXPECT_EQ(state_of(fleet, "n2"), NodeState::bad);
   EXPECT_EQ(fleet.count(NodeState::ready), 10u);
   // More than the others is odd, and not bad.
+  reports[1].gpus = 9;
   reports[1].facts[0].value = "9";
   EXPECT_EQ(state_of(merged(reports), "n1"), NodeState::ready);
+}
+
+TEST(FleetSiblings, MostMeansMoreThanHalfOfTheOthers) {
+  const auto bad = [](std::vector<std::size_t> gpus) {
+    auto reports = nodes(gpus.size());
+    for (std::size_t i = 0; i < gpus.size(); ++i) reports[i].gpus = gpus[i];
+    return merged(reports).count(NodeState::bad);
+  };
+  EXPECT_EQ(bad({8, 0}), 1u);
+  EXPECT_EQ(bad({8, 8, 8, 7, 7}), 2u);
+  EXPECT_EQ(bad({8, 8, 7, 7, 7}), 0u);  // two of four others
+  EXPECT_EQ(bad({8, 4, 4}), 0u);
+}
+
+// Names and GPUs of reports must fit together: of what does not fit nothing is known.
+TEST(FleetStates, AGpuIsInOneMachineAndANameIsOfOne) {
+  auto one = report("n0"), other = report("n1");
+  one.gpu_ids = {"GPU-a", "GPU-b"};
+  other.gpu_ids = {"GPU-b"};
+  EXPECT_EQ(merged({one, other}).count(NodeState::unknown), 2u);
+  other.gpu_ids = {"GPU-c"};
+  EXPECT_EQ(merged({one, other}).count(NodeState::ready), 2u);
+  other.name = "n0";
+  for (const char* id : {"", "n0", "n1"}) {
+    other.machine_id = id;
+    EXPECT_EQ(state_of(merged({one, other}), "n0"), NodeState::unknown) << id;
+  }
+  other.machine_id = one.machine_id;
+  other.gpu_ids = {"GPU-a", "GPU-c"};
+  EXPECT_EQ(state_of(merged({one, other}), "n0"), NodeState::ready);
+}
+
+TEST(FleetStates, AnErrorStaysUntilATestHasPassed) {
+  auto bad = report("n0"), later = report("n0");
+  bad.exit = Exit::unhealthy;
+  bad.created_unix_seconds -= 100;
+  EXPECT_EQ(state_of(merged({bad, later}), "n0"), NodeState::ready);
+  later.tested = false;
+  EXPECT_EQ(state_of(merged({bad, later}), "n0"), NodeState::unknown);
+  auto tested = report("n0");
+  tested.created_unix_seconds -= 50;
+  EXPECT_EQ(state_of(merged({bad, tested, later}), "n0"), NodeState::not_tested);
+  bad.created_unix_seconds -= 30 * 3600;  // too old to count
+  EXPECT_EQ(state_of(merged({bad, later}), "n0"), NodeState::not_tested);
 }
 
 // Nine values of which the first is `value`; the others are 100 with a deviation (MAD) of `noise`.
@@ -277,6 +322,53 @@ TEST(FleetHistory, ATestBeforeTheFaultProvesNoRepair) {
   EXPECT_EQ(state_of(fleet, "n0"), NodeState::unknown);
   ASSERT_EQ(fleet.repairs.size(), 1u);
   EXPECT_FALSE(fleet.repairs[0].proven);
+}
+
+TEST(FleetHistory, AnErrorThatArrivesLateCounts) {
+  const auto history = *Database::open("", "history", kHistoryForm);
+  auto bad = report("n0"), later = report("n0");
+  bad.exit = Exit::unhealthy;
+  bad.created_unix_seconds -= 100;
+  later.tested = false;
+  EXPECT_EQ(state_of(merged({later}, &history), "n0"), NodeState::not_tested);
+  EXPECT_EQ(state_of(merged({bad}, &history), "n0"), NodeState::bad);
+  later.created_unix_seconds += 1;
+  EXPECT_EQ(state_of(merged({later}, &history), "n0"), NodeState::unknown);
+  later.created_unix_seconds += 1;
+  later.tested = true;
+  EXPECT_EQ(state_of(merged({later}, &history), "n0"), NodeState::ready);
+  merged({bad}, &history);  // once more: it is older than the test
+  later.tested = false;
+  later.created_unix_seconds += 1;
+  EXPECT_EQ(state_of(merged({later}, &history), "n0"), NodeState::not_tested);
+}
+
+TEST(FleetHistory, AnErrorBesideANewerReportIsKept) {
+  const auto history = *Database::open("", "history", kHistoryForm);
+  auto bad = report("n0"), later = report("n0");
+  bad.exit = Exit::unhealthy;
+  bad.created_unix_seconds -= 100;
+  later.tested = false;
+  EXPECT_EQ(state_of(merged({bad, later}, &history), "n0"), NodeState::unknown);
+  later.created_unix_seconds += 1;
+  EXPECT_EQ(state_of(merged({later}, &history), "n0"), NodeState::unknown);
+}
+
+TEST(FleetHistory, ANodeWithFewerGpusThanBeforeIsBad) {
+  const auto history = *Database::open("", "history", kHistoryForm);
+  auto one = report("n0");
+  const auto state = [&](std::size_t gpus) {
+    one.created_unix_seconds += 1;
+    one.gpus = gpus;
+    one.facts = {{"GPUs", -1, std::to_string(gpus)}};
+    return state_of(merged({one}, &history), "n0");
+  };
+  EXPECT_EQ(state(8), NodeState::ready);
+  for (const std::size_t gpus : {7, 0, 7}) EXPECT_EQ(state(gpus), NodeState::bad) << gpus;
+  EXPECT_EQ(state(8), NodeState::ready);
+  EXPECT_EQ(state(0), NodeState::bad);
+  EXPECT_TRUE(*forget(history, "n0"));
+  EXPECT_EQ(state(0), NodeState::no_gpu);
 }
 
 TEST(FleetHistory, ANodeThatIsSilentIsMissed) {
