@@ -6,7 +6,7 @@ namespace gpuready {
 
 bool is_about(const Verdict& verdict, const Gpu& gpu) {
   return (gpu.uuid && (verdict.uuid == gpu.uuid || verdict.peer_uuid == gpu.uuid)) ||
-         (gpu.pci && verdict.pci_address == gpu.pci->text());
+         (gpu.pci && verdict.pci_address && *verdict.pci_address == gpu.pci->text());
 }
 
 bool is_about(const Finding& finding, const Gpu& gpu) {

@@ -171,8 +171,10 @@ Result<void> take_rates(const Database& history, const NodeReport& report, Fleet
 Result<void> take_in(const Database& history, const NodeReport& report, Node& node, Fleet& out) {
   Known known = TRY(known_of(history, node.name)).value_or(Known{});
   judge_repair(known, report, node, out);
-  if (node.state == NodeState::bad) take_bad(report.created_unix_seconds, node.reason, known);
-  if (report.created_unix_seconds <= known.reported) return keep(history, node.name, known);
+  if (report.created_unix_seconds <= known.reported) {
+    if (node.state == NodeState::bad) take_bad(report.created_unix_seconds, node.reason, known);
+    return keep(history, node.name, known);
+  }
   const std::string gpus = join(report.gpu_ids, " ");
   if (!known.gpus.empty() && known.gpus != gpus) {
     out.changes.push_back({.node = node.name,

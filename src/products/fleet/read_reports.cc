@@ -24,6 +24,7 @@ constexpr OtherForm kOtherForms[] = {
     {"PK\x03\x04", "is a zip archive: unpack it"},
     {"\xff\xfe", "is UTF-16, not UTF-8: convert it, such as by iconv -f UTF-16 -t UTF-8"},
     {"\xfe\xff", "is UTF-16, not UTF-8: convert it, such as by iconv -f UTF-16 -t UTF-8"}};
+
 // A label that is a node's name. Slurm's are numbers of tasks, and kubectl's name pods.
 std::string node_of(const std::string& label) {
   const bool number = label.find_first_not_of("0123456789") == label.npos;

@@ -27,6 +27,13 @@ const MediatedDevice* Inventory::find_instance(std::string_view uuid) const {
   return found == instances.end() ? nullptr : &*found;
 }
 
+std::string no_such_device(const PciAddress& address) {
+  return address.text() + ": there is no such PCI device; gpuready vm list --all names them";
+}
+std::string no_such_instance(std::string_view uuid) {
+  return std::string(uuid) + ": there is no such mediated device; gpuready vm list names them";
+}
+
 bool is_uuid(std::string_view text) {
   constexpr std::string_view kShape = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
   return text.size() == kShape.size() && std::ranges::equal(text, kShape, [](char c, char shape) {

@@ -105,6 +105,10 @@ struct Inventory {
   const MediatedDevice* find_instance(std::string_view uuid) const;
 };
 
+// What is said of a device that was named and is not here.
+std::string no_such_device(const PciAddress& address);
+std::string no_such_instance(std::string_view uuid);
+
 // GPUs, processing accelerators and NVIDIA's switches: what `vm list` shows.
 bool is_passable(std::uint16_t vendor, std::uint32_t class_code);
 // Why what is done on it now must not be disturbed; nullptr: no one does anything.

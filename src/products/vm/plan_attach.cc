@@ -55,7 +55,7 @@ class AttachPlanner {
       const auto* device = inventory_.find(address);
       if (device == nullptr) {
         plan_.absent.push_back(address.text());
-        refuse(address.text() + ": there is no such PCI device; gpuready vm list --all names them");
+        refuse(no_such_device(address));
         continue;
       }
       all.insert(device->around.moves_together.begin(), device->around.moves_together.end());
@@ -83,10 +83,7 @@ class AttachPlanner {
       const auto* instance = inventory_.find_instance(uuid);
       if (instance == nullptr) {
         plan_.absent.push_back(uuid);
-        refuse(
-            uuid +
-            ": there is no such mediated device; gpuready vm list names them, and the GPU's driver "
-            "makes them");
+        refuse(no_such_instance(uuid) + ", and the GPU's driver makes them");
       } else if (instance->around.readiness != Readiness::ready)
         refuse_for(uuid, instance->around);
     }

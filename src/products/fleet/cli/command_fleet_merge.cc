@@ -96,12 +96,12 @@ Result<fleet::Fleet> merged(Host& host, const FleetMergeOptions& options,
                             const fleet::MergeOptions& merging) {
   if (!options.history) return fleet::merge(reports, merging);
   const std::string& path = *options.history;
+  const auto left =
+      options.forget ? TRY(short_names("--forget", *options.forget)) : std::vector<std::string>();
   TRY(host.check_own(folder_of(path) + "/"));
   const auto lock = TRY(lock_when_free([&] { return live_storage().lock(path + ".lock"); },
                                        [] { return !interrupted(); }));
   const auto history = TRY(open_history(host, path));
-  const auto left =
-      options.forget ? TRY(short_names("--forget", *options.forget)) : std::vector<std::string>();
   for (const std::string& node : left)
     if (!TRY(fleet::forget(history, node)))
       return fail(ErrorKind::bad_input,

@@ -22,9 +22,7 @@ Result<std::vector<PciAddress>> devices_meant(Host& host, const NamedDevices& na
   const auto state = TRY(vm::read_state(host, vm::kJournalFolder, {.all = false, .named = {}}));
   for (const auto& uuid : named.instances) {
     const auto* instance = state.inventory.find_instance(uuid);
-    if (instance == nullptr)
-      return fail(ErrorKind::not_found,
-                  uuid + ": there is no such mediated device; `gpuready vm list` names them");
+    if (instance == nullptr) return fail(ErrorKind::not_found, vm::no_such_instance(uuid));
     const auto parent = parse_pci_address(instance->parent);
     if (!parent)
       return fail(ErrorKind::bad_input,
@@ -43,7 +41,7 @@ Result<VmDoctorReport> diagnose_host(Host& host, const Machine& machine,
   if (asked.empty()) asked = vm::passable_ones(state.inventory);
   for (const auto& address : asked)
     if (!state.inventory.find(address))
-      return fail(ErrorKind::not_found, address.text() + ": there is no such PCI device");
+      return fail(ErrorKind::not_found, vm::no_such_device(address));
   report.devices = asked.size();
   const auto settings = vm::read_host_settings(host, state, asked);
   // Without sysfs a host lacks everything that is looked for there.
@@ -102,13 +100,10 @@ Result<VmDevices> show_devices(Host& host, const NamedDevices& named,
   }
   for (const auto& address : devices.shown)
     if (!devices.inventory.find(address))
-      return fail(
-          ErrorKind::not_found,
-          address.text() + ": there is no such PCI device; gpuready vm list --all names them");
+      return fail(ErrorKind::not_found, vm::no_such_device(address));
   for (const auto& uuid : devices.instances)
     if (!devices.inventory.find_instance(uuid))
-      return fail(ErrorKind::not_found,
-                  uuid + ": there is no such mediated device; gpuready vm list names them");
+      return fail(ErrorKind::not_found, vm::no_such_instance(uuid));
   return devices;
 }
 

@@ -324,12 +324,18 @@ TEST(FleetHistory, ATestBeforeTheFaultProvesNoRepair) {
   EXPECT_FALSE(fleet.repairs[0].proven);
 }
 
-TEST(FleetHistory, AnErrorThatArrivesLateCounts) {
-  const auto history = *Database::open("", "history", kHistoryForm);
+// A failed test of n0, and a report without a test from after it.
+std::pair<NodeReport, NodeReport> failed_and_seen_since() {
   auto bad = report("n0"), later = report("n0");
   bad.exit = Exit::unhealthy;
   bad.created_unix_seconds -= 100;
   later.tested = false;
+  return {bad, later};
+}
+
+TEST(FleetHistory, AnErrorThatArrivesLateCounts) {
+  const auto history = *Database::open("", "history", kHistoryForm);
+  auto [bad, later] = failed_and_seen_since();
   EXPECT_EQ(state_of(merged({later}, &history), "n0"), NodeState::not_tested);
   EXPECT_EQ(state_of(merged({bad}, &history), "n0"), NodeState::bad);
   later.created_unix_seconds += 1;
@@ -345,10 +351,7 @@ TEST(FleetHistory, AnErrorThatArrivesLateCounts) {
 
 TEST(FleetHistory, AnErrorBesideANewerReportIsKept) {
   const auto history = *Database::open("", "history", kHistoryForm);
-  auto bad = report("n0"), later = report("n0");
-  bad.exit = Exit::unhealthy;
-  bad.created_unix_seconds -= 100;
-  later.tested = false;
+  auto [bad, later] = failed_and_seen_since();
   EXPECT_EQ(state_of(merged({bad, later}, &history), "n0"), NodeState::unknown);
   later.created_unix_seconds += 1;
   EXPECT_EQ(state_of(merged({later}, &history), "n0"), NodeState::unknown);
