@@ -41,6 +41,16 @@ TEST(Limits, NoiseIsLearnedFromRepeats) {
   EXPECT_EQ(learn_limits(shares, repeats, false, 0.2).drop, 0.1);
 }
 
+TEST(Limits, OfFewNodesTheFastestPairsAndTheRepeatsShowTheNoise) {
+  auto shares = around(1, 0.02, 20);
+  std::vector<std::pair<double, double>> repeats;
+  for (std::size_t i = 0; i < 20; i += 2) repeats.emplace_back(shares[i], shares[i + 1]);
+  for (const double slow : around(0.9, 0.018, 40)) shares.push_back(slow);
+  const auto limits = learn_limits(shares, repeats, true);
+  EXPECT_LT(limits.noise, 0.04);
+  EXPECT_NEAR(limits.drop, 2 * limits.noise, 1e-12);
+}
+
 TEST(Limits, NodesThatDifferByThemselvesAreNotSlow) {
   // The same pair gives the same rate again: what differs are the nodes.
   const auto shares = around(1, 0.02, 400);
