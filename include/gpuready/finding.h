@@ -31,6 +31,34 @@ enum class Action {
 };
 std::string_view to_string(Action action);
 
+// What a cure costs those who use the machine, least first.
+enum class CureRisk { harmless, restarts_service, ends_processes, takes_picture, reboots };
+std::string_view to_string(CureRisk risk);
+
+// Where a cure is done.
+enum class CurePlace {
+  here,
+  guest,     // in the virtual machine whose console was read
+  launcher,  // where the container, pod or job is started
+  host,      // of the container or virtual machine
+  windows,   // of which this is a guest
+  provider,  // of the cloud
+  firmware,  // the firmware's setup (BIOS)
+  hardware,  // by hand
+};
+std::string_view to_string(CurePlace place);
+
+// What must hold before a cure is begun.
+enum class CureNeeds { nothing, root, free_gpu, free_machine, power_off };
+std::string_view to_string(CureNeeds needs);
+
+struct CureTerms {
+  CureRisk risk = CureRisk::harmless;
+  CurePlace place = CurePlace::here;
+  CureNeeds needs = CureNeeds::nothing;
+  bool operator==(const CureTerms&) const = default;
+};
+
 struct Evidence {
   std::string
       source;         // "/proc/driver/nvidia/version", "kernel log", "nvmlInit_v2()", "environment"
@@ -47,6 +75,7 @@ struct Finding {
   std::vector<Evidence> evidence;      // never empty
   std::optional<std::string> cure;     // what to do, one sentence
   std::optional<std::string> command;  // the cure as a command, where there is one
+  std::optional<CureTerms> terms;      // of the cure, where there is one
   Action action = Action::none;        // the kind of the cure; none: nothing to do
   std::vector<Finding> explains;       // what follows from it, folded under it
 };

@@ -232,9 +232,10 @@ struct LibraryFile {
   std::optional<std::string> version;    // the suffix of real_path
 };
 struct Toolkit {
-  std::string kind;  // "cuda", "rocm"
+  std::string kind;  // "cuda", "rocm", "cdi": a specification of NVIDIA's devices for containers
   std::string version, path;
-  bool on_path = false;  // its nvcc / hipcc is the one that PATH finds
+  bool on_path = false;                       // its nvcc / hipcc is the one that PATH finds
+  std::optional<std::string> driver_version;  // of the libraries that a specification names
 };
 struct NvidiaDriver {
   bool module_loaded = false;  // /sys/module/nvidia or /proc/driver/nvidia/version

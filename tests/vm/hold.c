@@ -2,10 +2,13 @@
      hold thread FILE             open in a thread that has descriptors of its own
      hold orphan FILE             open in a thread of a process whose first thread has ended
      hold map FILE                mapped, and not open
+     hold sent FILE               sent through a socket, and not received
+     hold ring FILE               registered with io_uring, and not open
      hold vfio CONTAINER GROUP ADDRESS     as a virtual machine does
      hold vfio-only CONTAINER GROUP ADDRESS    only the device's descriptor */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <linux/io_uring.h>
 #include <linux/vfio.h>
 #include <pthread.h>
 #include <sched.h>
@@ -14,6 +17,8 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static void die(const char* what) {
@@ -50,6 +55,28 @@ static void open_vfio(char** at, int only) {
   if (only) close(group), close(container);
 }
 
+static void send_file(int fd) {
+  int pair[2];
+  char byte = 0, space[CMSG_SPACE(sizeof fd)] = {0};
+  struct iovec one = {&byte, 1};
+  struct msghdr message = {
+      .msg_iov = &one, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof space};
+  struct cmsghdr* head = CMSG_FIRSTHDR(&message);
+  head->cmsg_level = SOL_SOCKET;
+  head->cmsg_type = SCM_RIGHTS;
+  head->cmsg_len = CMSG_LEN(sizeof fd);
+  memcpy(CMSG_DATA(head), &fd, sizeof fd);
+  if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0) die("socketpair");
+  if (sendmsg(pair[0], &message, 0) != 1) die("sendmsg");
+}
+
+static void register_file(int fd) {
+  struct io_uring_params how = {0};
+  int ring = (int)syscall(SYS_io_uring_setup, 2, &how);
+  if (ring < 0) die("io_uring_setup");
+  if (syscall(SYS_io_uring_register, ring, IORING_REGISTER_FILES, &fd, 1) != 0) die("register");
+}
+
 int main(int argc, char** argv) {
   pthread_t thread;
   if (argc < 3) return 2;
@@ -58,6 +85,13 @@ int main(int argc, char** argv) {
   } else if (strcmp(argv[1], "map") == 0) {
     int fd = open_file(argv[2]);
     if (mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0) == MAP_FAILED) die("mmap");
+    close(fd);
+  } else if (strcmp(argv[1], "sent") == 0 || strcmp(argv[1], "ring") == 0) {
+    int fd = open_file(argv[2]);
+    if (argv[1][0] == 's')
+      send_file(fd);
+    else
+      register_file(fd);
     close(fd);
   } else {
     own_table = strcmp(argv[1], "thread") == 0;

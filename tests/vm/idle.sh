@@ -26,13 +26,13 @@ start() {  # WORDS: waits until it is held
 end() { kill -9 $holder; wait $holder || true; }
 disk_held() {  # NAME WHAT_IS_TOLD
   expect_exit 1 gpuready vm attach $nvme --for guest
-  grep -q "$2" /tmp/out || { cat /tmp/out; echo "$1: not told"; exit 1; }
+  told "$2" || { cat /tmp/out; echo "$1: not told"; exit 1; }
   end
   echo "refused: $1"
 }
 vm_holds() {  # NAME WHAT_IS_TOLD
   expect_exit 1 gpuready vm detach --for guest
-  grep -q "$2" /tmp/out || { cat /tmp/out; echo "$1: not told"; exit 1; }
+  told "$2" || { cat /tmp/out; echo "$1: not told"; exit 1; }
   expect "the card's driver" "$(driver ${card#0000:})" vfio-pci
   end
   echo "refused: $1"
@@ -53,6 +53,10 @@ start hold orphan /tmp/own
 disk_held "a process whose first thread has ended" "(hold) holds /dev/nvme0n1 open"
 start hold map /tmp/own
 disk_held "a mapping" "(hold) holds /dev/nvme0n1 open"
+start hold sent /tmp/own
+disk_held "a file on its way through a socket" "files that were sent through this socket wait in it"
+start hold ring /tmp/own
+disk_held "a file that io_uring holds" "the files that io_uring holds are not known"
 expect_exit 0 gpuready vm attach $nvme --for guest
 expect_exit 0 gpuready vm detach --for guest
 until [ -e /dev/nvme0n1 ]; do sleep 1; done

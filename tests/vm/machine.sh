@@ -126,7 +126,8 @@ driver() { basename "$(readlink "/sys/bus/pci/devices/0000:$1/driver")" 2>/dev/n
 override() { cat "/sys/bus/pci/devices/0000:$1/driver_override"; }
 expect() { [ "$2" = "$3" ] || { echo "expected $1 to be '$3', and it is '$2'"; exit 1; }; }
 expect_exit() { want=$1; shift; got=0; "$@" >/tmp/out 2>&1 || got=$?; [ $got = "$want" ] || { cat /tmp/out; echo "exit $got instead of $want: $*"; exit 1; }; }
-expect_in() { grep -q -- "$1" /tmp/out || { cat /tmp/out; echo "no '$1' in it"; exit 1; }; }
+told() { tr '\n' ' ' </tmp/out | grep -q -- "$1"; }  # in whatever way the lines are broken
+expect_in() { told "$1" || { cat /tmp/out; echo "no '$1' in it"; exit 1; }; }
 GUEST
   (cd "$root" && find . | cpio -o -H newc --quiet) >"$VM_BASE/base.cpio.new"
   mv "$VM_BASE/base.cpio.new" "$VM_BASE/base.cpio"

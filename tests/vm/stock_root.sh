@@ -1,11 +1,11 @@
 # A stock Debian with systemd, and an initrd of ours that reaches its disk. Sourced, with machine.sh and stub_driver.sh.
 
-# stock_root SUITE: makes the folder SUITE by debootstrap: once.
+# stock_root SUITE: makes the folder SUITE by debootstrap: once. For Ubuntu, MIRROR is http://archive.ubuntu.com/ubuntu.
 stock_root() {
   [ ! -e "$1/.done" ] || return 0
   command -v debootstrap >/dev/null || skip "debootstrap is not installed"
   rm -rf "$1"
-  debootstrap --variant=minbase --include=systemd-sysv,udev,kmod "$1" "$1" >debootstrap.log 2>&1 ||
+  debootstrap --variant=minbase --include=systemd-sysv,udev,kmod "$1" "$1" ${MIRROR:+"$MIRROR"} >debootstrap.log 2>&1 ||
     { tail -3 debootstrap.log; skip "debootstrap cannot make $1"; }
   touch "$1/.done"
 }

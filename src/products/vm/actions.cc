@@ -97,6 +97,30 @@ bool is_no_reset(const PlanAction& action) {
   return action.kind == ActionKind::reset && action.value.empty();
 }
 
+PlanStep clean_step(const PciAddress& device) {
+  return {.what = "Overwrite and test the memory of " + device.text(),
+          .why = "The next user must not find what the guest left there.",
+          .risk = "A test that fails or cannot be run keeps it in quarantine.",
+          .act = {.kind = ActionKind::clean, .device = device}};
+}
+
+PlanStep clean_in_guest_step(const PciAddress& device, std::vector<PciAddress> held,
+                             const std::string& driver, const std::string& bundle) {
+  auto step = clean_step(device);
+  step.act.devices = std::move(held);
+  step.act.driver = driver;
+  step.act.path = bundle;
+  step.what = "Overwrite and test the memory of " + device.text() + " in a guest";
+  step.why = "No driver of this host may touch what the guest left there.";
+  step.risk = fmt::format("A test that fails or cannot be run keeps {} in quarantine, bound to {}.",
+                          joined(step.act.devices), printable(driver));
+  return step;
+}
+
+bool is_clean_in_guest(const PlanAction& action) {
+  return action.kind == ActionKind::clean && !action.path.empty();
+}
+
 PlanStep vgpu_step(const PciFunction& function) {
   const auto type = function.vgpu_type.value_or("0");
   std::string name;
@@ -153,7 +177,8 @@ std::string describe(const PlanAction& action) {
     case ActionKind::renew:
       return fmt::format("recreate {}", printable(action.value));
     case ActionKind::clean:
-      return fmt::format("overwrite and test the memory of {}", device);
+      return fmt::format("overwrite and test the memory of {}{}", device,
+                         is_clean_in_guest(action) ? " in a guest" : "");
   }
   return {};
 }

@@ -22,6 +22,12 @@ bool is_hot_reset(const PlanAction& action);
 // Keeps a device that has no reset in quarantine, until the machine was restarted.
 PlanStep no_reset_step(const PciAddress& device);
 bool is_no_reset(const PlanAction& action);
+// Overwrites and tests the memory of a device that this host's driver has.
+PlanStep clean_step(const PciAddress& device);
+// The same in a guest made from `bundle`, while VFIO's `driver` has `held`.
+PlanStep clean_in_guest_step(const PciAddress& device, std::vector<PciAddress> held,
+                             const std::string& driver, const std::string& bundle);
+bool is_clean_in_guest(const PlanAction& action);
 // Sees that a virtual function is the vGPU that it was.
 PlanStep vgpu_step(const PciFunction& function);
 // Notes the VBIOS, or compares it with what was noted.

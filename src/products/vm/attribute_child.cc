@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "base/paths.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "jobs/helper.h"
@@ -25,10 +26,13 @@ std::string text_of(Host& host, const std::string& path) {
 
 Result<std::string> act(Host& host, Storage& storage, std::span<const std::string> args) {
   const auto &verb = args[0], &path = args[1], &value = args[2];
-  if (verb == attribute::kHash) {  // 1 lets the ROM be read
-    if (!storage.write_attribute(path, "1")) return std::string();
-    const auto rom = host.read_file(path, kMostRomBytes);
+  if (verb == attribute::kHash) {  // 1 lets the ROM be read, of a device that is awake
+    const auto power = gpuready::folder_of(path) + "/power/control";
+    const bool may_sleep = text_of(host, power) == "auto" && storage.write_attribute(power, "on");
+    const auto rom = storage.write_attribute(path, "1") ? host.read_file(path, kMostRomBytes)
+                                                        : Result<std::string>(std::string());
     static_cast<void>(storage.write_attribute(path, "0"));
+    if (may_sleep) static_cast<void>(storage.write_attribute(power, "auto"));
     return rom && !rom->empty() ? to_hex(sha256(*rom)) : std::string();
   }
   if (verb == attribute::kHotReset) {

@@ -28,10 +28,12 @@ const MediatedDevice* Inventory::find_instance(std::string_view uuid) const {
 }
 
 std::string no_such_device(const PciAddress& address) {
-  return address.text() + ": there is no such PCI device; gpuready vm list --all names them";
+  return address.text() +
+         " is not a PCI device of this machine; `gpuready vm list --all` lists them";
 }
 std::string no_such_instance(std::string_view uuid) {
-  return std::string(uuid) + ": there is no such mediated device; gpuready vm list names them";
+  return std::string(uuid) +
+         " is not a mediated device of this machine; `gpuready vm list` lists them";
 }
 
 bool is_uuid(std::string_view text) {

@@ -105,7 +105,7 @@ struct Inventory {
   const MediatedDevice* find_instance(std::string_view uuid) const;
 };
 
-// What is said of a device that was named and is not here.
+// Of a name that the inventory does not have.
 std::string no_such_device(const PciAddress& address);
 std::string no_such_instance(std::string_view uuid);
 

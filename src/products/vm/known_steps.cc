@@ -88,9 +88,10 @@ unsigned fields_of(ActionKind kind) {
     case ActionKind::run:
       return kDevice | kCommand;
     case ActionKind::idle:
-      return kDevices | kInstances;
-    case ActionKind::rom:
+      return kDevice | kDevices | kInstances;
     case ActionKind::clean:
+      return kDevice | kDevices | kDriver | kPath;
+    case ActionKind::rom:
       return kDevice;
   }
   return 0;
@@ -113,6 +114,9 @@ bool is_of(const PlanAction& action, const Plan& plan) {
 }
 
 bool is_known(const PlanAction& action) {
+  const auto names_its_device = [&] {
+    return std::ranges::find(action.devices, *action.device) != action.devices.end();
+  };
   switch (action.kind) {
     case ActionKind::write:
       return is_known_write(action);
@@ -131,11 +135,16 @@ bool is_known(const PlanAction& action) {
     case ActionKind::run:
       return is_known_command(action.command);
     case ActionKind::idle:
-      return std::ranges::all_of(action.instances, is_uuid);
+      return std::ranges::all_of(action.instances, is_uuid) &&
+             (!action.device || names_its_device());
     case ActionKind::renew:
       return is_uuid(action.value) && is_create_attribute(action.path);
-    case ActionKind::rom:
     case ActionKind::clean:
+      return action.device &&
+             (is_clean_in_guest(action)
+                  ? is_vfio(action.driver) && action.path.starts_with('/') && names_its_device()
+                  : action.devices.empty() && action.driver.empty());
+    case ActionKind::rom:
       return action.device.has_value();
   }
   return false;

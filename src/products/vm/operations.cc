@@ -10,6 +10,7 @@
 #include "host/folders.h"
 #include "host/machine_id.h"
 #include "machine/inspect.h"
+#include "machine/pci/pci_addresses.h"
 #include "machine/pci/pci_files.h"
 #include "vm/actions.h"
 #include "vm/attribute_child.h"
@@ -21,11 +22,14 @@ namespace {
 
 constexpr std::uint32_t kPrivate = 0700;
 
+Result<void> require_root(Hands& hands) {
+  if (TRY(hands.host.identity()).effective_uid == 0) return {};
+  return fail(ErrorKind::no_permission,
+              "only root can attach and detach devices: run it with sudo");
+}
+
 Result<std::unique_ptr<Storage::Lock>> lock_journal(Hands& hands) {
-  const auto identity = TRY(hands.host.identity());
-  if (identity.effective_uid != 0)
-    return fail(ErrorKind::no_permission,
-                "only root can attach and detach devices: run it with sudo");
+  TRY(require_root(hands));
   if (const auto made = make_folders(hands.folder, hands.storage, kPrivate); !made)
     return fail(made.error().kind,
                 "nothing was done, because no journal can be kept: " + made.error().message,
@@ -37,6 +41,10 @@ Result<std::unique_ptr<Storage::Lock>> lock_journal(Hands& hands) {
     return fail(ErrorKind::busy,
                 "another gpuready attaches or detaches devices now; try again when it has ended");
   return lock;
+}
+
+bool has(const std::vector<PciAddress>& devices, const PciAddress& device) {
+  return std::ranges::find(devices, device) != devices.end();
 }
 
 bool overlaps(const Claim& claim, const std::vector<PciAddress>& devices,
@@ -68,27 +76,38 @@ InventoryOptions naming(const std::vector<Claim>& claims) {
 
 // What is gone and may come back with a guest's data, unless the operator lets it go. Its address
 // may be another's now.
-std::vector<DeviceIdentity> lost_devices(const Claim& claim,
-                                         const std::vector<PciAddress>& accept) {
+std::vector<DeviceIdentity> lost_devices(const Claim& claim, const Inventory& inventory,
+                                         const std::vector<PciAddress>& accept = {}) {
   std::vector<DeviceIdentity> lost;
-  const auto is_taken = [&](const PciAddress& address) {
-    const auto& devices = claim.attached().devices;
-    return std::ranges::find(devices, address) != devices.end();
-  };
   for (auto identity : claim.gone) {
-    if (!identity.has_memory || std::ranges::find(accept, identity.address) != accept.end())
-      continue;
-    while (is_taken(identity.address)) ++identity.address.domain;
-    lost.push_back(std::move(identity));
+    while (has(inventory.addresses, identity.address)) ++identity.address.domain;
+    if (identity.has_memory && !has(accept, identity.address)) lost.push_back(std::move(identity));
   }
   return lost;
 }
 
+// A mistyped address must not look like an accepted device.
+Result<void> check_accepted(const std::vector<PciAddress>& accept, const State& state) {
+  std::vector<PciAddress> all;
+  for (const auto& device : state.inventory.devices)
+    if (device.around.quarantine) all.push_back(device.function.address);
+  for (const auto& claim : state.claims)
+    for (const auto& identity : lost_devices(claim, state.inventory))
+      all.push_back(identity.address);
+  for (const auto& address : accept)
+    if (!has(all, address))
+      return fail(ErrorKind::not_found,
+                  fmt::format("--accept {}: it is not in quarantine; {}", address.text(),
+                              all.empty() ? "nothing is"
+                                          : joined(all) + (all.size() == 1 ? " is" : " are")));
+  return {};
+}
+
 // Carries `plan` out as the next operation of the claim. `on_failure` says whether the way back is
 // wanted.
-Result<Done> follow(Hands& hands, const Claim& claim, Plan plan, OnFailure on_failure,
-                    const std::vector<PciAddress>& accept = {}) {
-  const auto lost = lost_devices(claim, accept);
+Result<Done> follow(Hands& hands, const Claim& claim, const Inventory& inventory, Plan plan,
+                    OnFailure on_failure, const std::vector<PciAddress>& accept = {}) {
+  const auto lost = lost_devices(claim, inventory, accept);
   plan.identities.insert(plan.identities.end(), lost.begin(), lost.end());
   auto journal = TRY(JournalWriter::begin(hands.storage, hands.folder, claim.id,
                                           claim.last().sequence + 1, plan, boot_id(hands.host)));
@@ -103,6 +122,15 @@ Result<Done> follow(Hands& hands, const Claim& claim, Plan plan, OnFailure on_fa
                       identity.uuid.value_or(identity.ids), identity.address.text());
     TRY(journal.note_unclean(identity.address, why));
   }
+  // Others may be attached again. What moves together returns together.
+  const auto is_back = [&](const PciAddress& device) {
+    return done.outcome.returned.contains(device) || !has(plan.devices, device);
+  };
+  if (!lost.empty() || !std::ranges::all_of(plan.devices, is_back))
+    for (const auto& device : done.outcome.returned)
+      if (const auto* now = inventory.find(device);
+          now == nullptr || std::ranges::all_of(now->around.moves_together, is_back))
+        static_cast<void>(journal.note_returned(device));
   if (!done.outcome.whole() || (done.outcome.error && !back)) return done;  // recover goes on
   if (const auto ended = journal.end(back); !ended) {
     done.outcome.error = done.outcome.error.value_or(ended.error());
@@ -131,12 +159,59 @@ Plan empty_plan(const Claim& claim) {
           .identities = claim.attached().identities};
 }
 
+// Whether drivers of the host may have a device of `test` again: then all was found out that could
+// have kept it from them.
+bool was_released(const Operation& detach, const PlanAction& test) {
+  return std::ranges::any_of(detach.begun, [&](std::size_t index) {
+    if (index >= detach.plan.steps.size()) return false;
+    const auto& act = detach.plan.steps[index].act;
+    return act.kind == ActionKind::write && act.path.ends_with("/driver_override") &&
+           has(test.devices, *act.device);
+  });
+}
+
+// The bundle whose guests test GPUs; empty: this host's driver tests them.
+std::string clean_bundle(Hands& hands) {
+  if (!hands.clean_with.empty()) return hands.clean_with;
+  const auto usual = hands.folder + "/" + kCleanBundle;
+  // Also a link to what is not there: then no guest can test, and nothing else may.
+  return hands.host.exists(usual) || hands.host.read_link(usual) ? usual : "";
+}
+
+// That of the guests whose tests keep devices of this detach from drivers of the host.
+std::string clean_bundle(const Operation& detach) {
+  for (const auto& step : detach.plan.steps)
+    if (is_clean_in_guest(step.act) && !was_released(detach, step.act)) return step.act.path;
+  return {};
+}
+
+// As a detach does it, for all that stayed with VFIO.
+void add_cleaning_in_guest(Plan& plan, const Plan& whole, const PlanStep& clean, bool same_boot) {
+  const auto& held = clean.act.devices;
+  plan.steps.push_back(whole.steps.front());
+  plan.steps.back().act.devices = held;
+  plan.steps.back().act.instances.clear();
+  for (const auto& step : whole.steps)
+    if (step.act.device && has(held, *step.act.device) && (same_boot || !is_no_reset(step.act)))
+      plan.steps.push_back(step);
+}
+
 // What keeps a device in quarantine is looked at again: only what no longer holds is forgotten.
-void add_cleaning(Plan& plan, const Claim& claim, const Inventory& inventory, bool same_boot) {
+void add_cleaning(Plan& plan, const Claim& claim, const Inventory& inventory, bool same_boot,
+                  const std::string& clean_with) {
   const auto& noted = claim.operations.front().vbios;
-  const auto whole = plan_detach(claim.attached(), inventory);
+  const auto whole = plan_detach(claim.attached(), inventory,
+                                 clean_with.empty() ? clean_bundle(claim.last()) : clean_with);
   for (const auto& [device, why] : claim.quarantine()) {
     const auto is_its = [&](const PlanStep& step) { return step.act.device == device; };
+    const auto in_guest = std::ranges::find_if(whole.steps, [&](const PlanStep& step) {
+      return is_its(step) && is_clean_in_guest(step.act);
+    });
+    if (in_guest != whole.steps.end()) {
+      if (std::ranges::none_of(plan.steps, is_its))  // not with another one of its group
+        add_cleaning_in_guest(plan, whole, *in_guest, same_boot);
+      continue;
+    }
     if (std::ranges::none_of(claim.last().plan.steps, is_its)) {  // it was gone
       std::ranges::copy_if(whole.steps, std::back_inserter(plan.steps), is_its);
       continue;
@@ -146,10 +221,7 @@ void add_cleaning(Plan& plan, const Claim& claim, const Inventory& inventory, bo
     });
     if (no_reset && same_boot) plan.steps.push_back(no_reset_step(device));
     if (noted.contains(device)) plan.steps.push_back(vbios_step(device));
-    plan.steps.push_back({.what = "Overwrite and test the memory of " + device.text(),
-                          .why = "The next user must not find what the guest left there.",
-                          .risk = {},
-                          .act = {.kind = ActionKind::clean, .device = device}});
+    plan.steps.push_back(clean_step(device));
   }
 }
 
@@ -177,27 +249,29 @@ void end_what_a_restart_ended(Plan& plan, const Inventory& inventory) {
   });
 }
 
-bool has_left_vfio(const Operation& detach, const PciAddress& device) {
-  return std::ranges::any_of(detach.begun, [&](std::size_t index) {
-    if (index >= detach.plan.steps.size()) return false;
-    const auto& act = detach.plan.steps[index].act;
-    return act.kind == ActionKind::unbind && act.device == device;
+// Whether a later claim has the device: then the journal of this one does not say that it returned.
+bool is_of_later(const PciAddress& device, const Claim& claim, const std::vector<Claim>& all) {
+  return std::ranges::any_of(all, [&](const Claim& other) {
+    return other.id > claim.id && state_of(other) != ClaimState::gone &&
+           has(devices_of(other), device);
   });
 }
 
 // What hold() kept from its driver gets it before it is tested.
-void add_releases(Plan& plan, const Inventory& inventory) {
+void add_releases(Plan& plan, const Claim& claim, const State& state) {
   for (const auto& address : plan.devices) {
-    const auto* device = inventory.find(address);
-    if (!device || device->function.driver_override != kHoldOverride) continue;
+    const auto* device = state.inventory.find(address);
+    if (!device || device->function.driver_override != kHoldOverride ||
+        is_of_later(address, claim, state.claims))
+      continue;
     const auto is_its = [&](const PlanStep& step) { return step.act.device == address; };
     if (std::ranges::any_of(plan.steps, [&](const PlanStep& step) {
           return is_its(step) && step.act.path == folder_of(address) + "/driver_override";
         }))
       continue;
     const auto before = std::ranges::find_if(plan.steps, [&](const PlanStep& step) {
-      return is_its(step) &&
-             (step.act.kind == ActionKind::bind || step.act.kind == ActionKind::clean);
+      return is_its(step) && (step.act.kind == ActionKind::bind ||
+                              (step.act.kind == ActionKind::clean && !is_clean_in_guest(step.act)));
     });
     auto steps = release_steps(address);
     if (before != plan.steps.end() && before->act.kind == ActionKind::bind) steps.pop_back();
@@ -207,7 +281,8 @@ void add_releases(Plan& plan, const Inventory& inventory) {
 
 // What is to be done about one claim now.
 std::optional<Plan> plan_recovery(const Claim& claim, const State& state,
-                                  const std::optional<std::string>& boot) {
+                                  const std::optional<std::string>& boot,
+                                  const std::string& clean_with) {
   const bool same_boot = boot && claim.operations.front().boot_id == boot;
   Plan plan = empty_plan(claim);
   switch (state_of(claim)) {
@@ -217,10 +292,13 @@ std::optional<Plan> plan_recovery(const Claim& claim, const State& state,
       return plan;
     case ClaimState::detaching:
       plan.steps = claim.last().plan.steps;
-      // VFIO had them until it had reset them; now it may have only some.
+      // Both need VFIO for all of their devices; drivers of the host may have some of them now.
       std::erase_if(plan.steps, [&](const PlanStep& step) {
-        return is_hot_reset(step.act) && has_left_vfio(claim.last(), *step.act.device);
+        return (is_hot_reset(step.act) || is_clean_in_guest(step.act)) &&
+               was_released(claim.last(), step.act);
       });
+      for (auto& step : plan.steps)
+        if (is_clean_in_guest(step.act) && !clean_with.empty()) step.act.path = clean_with;
       // One that was removed and not yet recreated.
       for (auto& step : plan.steps)
         std::erase_if(step.act.instances, [&](const std::string& uuid) {
@@ -237,7 +315,7 @@ std::optional<Plan> plan_recovery(const Claim& claim, const State& state,
           });
       if (same_boot && all_there) return std::nullopt;
       // A restart, or somebody else, took it from us.
-      plan = plan_detach(claim.attached(), state.inventory);
+      plan = plan_detach(claim.attached(), state.inventory, clean_with);
       if (!same_boot) {
         end_what_a_restart_ended(plan, state.inventory);
         std::erase_if(plan.steps, [](const PlanStep& s) { return is_no_reset(s.act); });
@@ -246,7 +324,7 @@ std::optional<Plan> plan_recovery(const Claim& claim, const State& state,
     }
     case ClaimState::quarantined:
       // The boot in which it came back.
-      add_cleaning(plan, claim, state.inventory, boot && claim.last().boot_id == boot);
+      add_cleaning(plan, claim, state.inventory, boot && claim.last().boot_id == boot, clean_with);
       return plan;
     case ClaimState::gone:
     case ClaimState::unreadable:
@@ -395,7 +473,8 @@ Result<Done> attach(Hands& hands, const AttachRequest& request) {
 Result<std::vector<Done>> detach(Hands& hands, const std::optional<std::string>& name,
                                  const std::vector<PciAddress>& devices,
                                  const std::vector<std::string>& instances) {
-  const auto lock = TRY(lock_journal(hands));
+  TRY(require_root(hands));
+  const auto lock = hands.only_plan ? nullptr : TRY(lock_journal(hands));
   const auto state = TRY(read_state(hands.host, hands.folder));
   std::vector<Done> all;
   for (const auto& claim : state.claims) {
@@ -410,8 +489,10 @@ Result<std::vector<Done>> detach(Hands& hands, const std::optional<std::string>&
       all.push_back(std::move(refused));
       continue;
     }
-    all.push_back(
-        TRY(follow(hands, claim, plan_detach(claim.attached(), state.inventory), OnFailure::undo)));
+    auto plan = plan_detach(claim.attached(), state.inventory, clean_bundle(hands));
+    all.push_back(hands.only_plan ? Done{.plan = std::move(plan), .outcome = {}}
+                                  : TRY(follow(hands, claim, state.inventory, std::move(plan),
+                                               OnFailure::undo)));
   }
   if (all.empty())
     return fail(ErrorKind::not_found,
@@ -461,6 +542,7 @@ Result<std::vector<Done>> recover(Hands& hands, const std::vector<PciAddress>& a
   const auto lock = TRY(lock_journal(hands));
   TRY(remove_unnamed(hands.host, hands.storage, hands.folder));
   const auto state = TRY(read_state(hands.host, hands.folder));
+  TRY(check_accepted(accept, state));
   const auto boot = boot_id(hands.host);
   std::vector<Done> all;
   for (const auto& claim : state.claims) {
@@ -479,16 +561,19 @@ Result<std::vector<Done>> recover(Hands& hands, const std::vector<PciAddress>& a
       TRY(remove_claim(hands.storage, hands.folder, claim));
       continue;
     }
-    auto plan = plan_recovery(claim, state, boot);
+    auto plan = plan_recovery(claim, state, boot, clean_bundle(hands));
     if (!plan) continue;
     std::erase_if(plan->steps, [&](const PlanStep& step) {
       const bool judges = step.act.kind == ActionKind::clean || step.act.kind == ActionKind::rom ||
                           is_no_reset(step.act);
-      return judges && step.act.device &&
-             std::ranges::find(accept, *step.act.device) != accept.end();
+      return judges && step.act.device && has(accept, *step.act.device);
     });
-    add_releases(*plan, state.inventory);
-    all.push_back(TRY(follow(hands, claim, std::move(*plan), OnFailure::stop, accept)));
+    add_releases(*plan, claim, state);
+    all.push_back(
+        TRY(follow(hands, claim, state.inventory, std::move(*plan), OnFailure::stop, accept)));
+    for (const auto& device : accept)
+      if (all.back().outcome.returned.contains(device))
+        static_cast<void>(accept_report(hands.folder, device, hands.host, hands.storage));
   }
   return all;
 }

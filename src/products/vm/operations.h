@@ -44,7 +44,7 @@ Plan plan_attachment(const State& state, const AttachRequest& request);
 Result<Done> attach(Hands& hands, const AttachRequest& request);
 
 // Gives back all that is attached for `name`; of `devices` the claims that hold them, where any is
-// named.
+// named. With Hands::only_plan it plans that and changes nothing.
 Result<std::vector<Done>> detach(Hands& hands, const std::optional<std::string>& name,
                                  const std::vector<PciAddress>& devices,
                                  const std::vector<std::string>& instances = {});

@@ -12,7 +12,7 @@
 #include "machine/pci/pci_files.h"
 #include "vm/actions.h"
 #include "vm/attribute_child.h"
-#include "vm/clean.h"
+#include "vm/clean/clean.h"
 #include "vm/inventory.h"
 #include "vm/mediated.h"
 
@@ -48,7 +48,7 @@ class Actor {
       case ActionKind::bind:
         return bind(*action.device, action.driver);
       case ActionKind::unbind:
-        return unbind(*action.device, action.driver);
+        return unbind(action);
       case ActionKind::reset:
         return action.value == kHotReset ? hot_reset(action) : reset(*action.device, action.value);
       case ActionKind::run:
@@ -60,7 +60,7 @@ class Actor {
       case ActionKind::renew:
         return renew(action.value, action.path);
       case ActionKind::clean:
-        return clean_memory(*action.device);
+        return clean_memory(action);
     }
     return {};
   }
@@ -114,9 +114,11 @@ class Actor {
   }
 
   // What another driver has is left with it.
-  Result<void> unbind(const PciAddress& device, const std::string& driver) {
-    if (TRY(driver_of(device)) != driver) return {};
-    return write_to(kDrivers + driver + "/unbind", device.text());
+  Result<void> unbind(const PlanAction& action) {
+    const auto& device = *action.device;
+    if (TRY(driver_of(device)) != action.driver) return {};
+    if (action.but_ours) TRY(prove_idle({.kind = ActionKind::idle, .devices = {device}}));
+    return write_to(kDrivers + action.driver + "/unbind", device.text());
   }
 
   // A driver of the host that has it already started it again: it comes after the reset, or after a
@@ -141,6 +143,11 @@ class Actor {
     return done;
   }
 
+  Result<void> bind_to_vfio(const PciAddress& device, const std::string& driver) {
+    TRY(ask(attribute::kSet, folder_of(device) + "/driver_override", driver));
+    return bind(device, driver);
+  }
+
   // Its functions must have VFIO's driver. One that an interrupted detach left without a driver
   // gets it again; the steps behind this take it away.
   Result<void> hot_reset(const PlanAction& action) {
@@ -158,10 +165,7 @@ class Actor {
                     device.text() +
                         " has no driver, and only VFIO can reset it: bind it to "
                         "vfio-pci, or restart the machine");
-      if (!driver) {
-        TRY(ask(attribute::kSet, folder_of(device) + "/driver_override", action.driver));
-        TRY(bind(device, action.driver));
-      }
+      if (!driver) TRY(bind_to_vfio(device, action.driver));
       names += (names.empty() ? "" : " ") + device.text();
     }
     TRY(ask(attribute::kHotReset, folder_of(*action.device), names));
@@ -218,22 +222,50 @@ class Actor {
 
   Result<void> compare_vbios(const PciAddress& device) {
     const std::string rom = folder_of(device) + "/rom";
-    if (!hands_.host.exists(rom)) return {};
-    const auto hash = TRY(ask(attribute::kHash, rom, ""));
-    if (hash.empty()) return {};  // many have none that can be read
+    const auto hash = hands_.host.exists(rom) ? TRY(ask(attribute::kHash, rom, "")) : std::string();
     const auto before = vbios_.find(device);
     if (before != vbios_.end() && before->second != hash)
-      return quarantine(device, "its VBIOS is not that of before it was attached");
-    if (before == vbios_.end()) {
+      return quarantine(device, hash.empty() ? "its VBIOS can no longer be read"
+                                             : "its VBIOS is not that of before it was attached");
+    if (before == vbios_.end() && !hash.empty()) {  // many have none that can be read
       out_.vbios[device] = hash;
       return journal_.note_vbios(device, hash);
     }
     return {};
   }
 
-  Result<void> clean_memory(const PciAddress& device) {
-    const auto cleaned = clean(hands_.host, device, hands_.clean_deadline);
+  Result<void> clean_memory(const PlanAction& action) {
+    const auto& device = *action.device;
+    static_cast<void>(hands_.storage.unlink(unclean_report(hands_.folder, device)));
+    const auto cleaned =
+        is_clean_in_guest(action)
+            ? clean_in_guest(action)
+            : clean(device, hands_.folder, hands_.clean_deadline, hands_.host, hands_.storage);
     return cleaned ? Result<void>{} : quarantine(device, cleaned.error().message);
+  }
+
+  // An interrupted detach or a restart may have left functions without a driver, or with the
+  // host's. It was proved that no one uses them.
+  Result<void> clean_in_guest(const PlanAction& action) {
+    for (const auto& device : action.devices)
+      if (const auto driver = TRY(driver_of(device));
+          driver && !is_vfio(driver) && has_memory(TRY(read_pci_function(hands_.host, device))))
+        return fail(ErrorKind::busy,
+                    fmt::format("no guest can test it while {} has {}: unbind that, then run "
+                                "gpuready vm recover",
+                                printable(*driver), device.text()));
+    for (const auto& device : action.devices) {
+      const auto driver = TRY(driver_of(device));
+      if (is_vfio(driver)) continue;
+      if (driver) TRY(unbind({.device = device, .driver = *driver}));
+      TRY(bind_to_vfio(device, action.driver));
+    }
+    const GuestTest test{.device = *action.device,
+                         .bundle = action.path,
+                         .folder = hands_.folder,
+                         .deadline = hands_.clean_deadline};
+    return judge_guest(TRY(hands_.test_in_guest(hands_.host, hands_.storage, test)), test,
+                       hands_.host, hands_.storage);
   }
 
   Result<void> quarantine(const PciAddress& device, const std::string& why) {
@@ -274,6 +306,8 @@ std::vector<PlanStep> steps_back(const Operation& operation) {
                   .why = "It takes back: " + step.what,
                   .risk = {},
                   .act = *step.undo};
+    // A guest, or programs of the host, may use it since.
+    if (undo.act.kind == ActionKind::unbind) undo.act.but_ours = false;
     back.push_back(std::move(undo));
   }
   return back;
@@ -286,7 +320,8 @@ Outcome perform(const Plan& plan, JournalWriter& journal, Hands& hands, OnFailur
   Actor actor(hands, journal, vbios, out);
   Operation begun;
   begun.plan = plan;
-  std::set<PciAddress> left_out;                               // their steps failed
+  std::set<PciAddress> left_out;  // their steps failed
+  std::set<PciAddress> held;      // no driver of this host gets them: a guest is to test them again
   std::map<PciAddress, std::pair<std::string, Error>> failed;  // of those that were not accepted
   // Whether the rest goes on without the device.
   const auto leave_out = [&](const PlanStep& step, const Error& error) {
@@ -295,7 +330,9 @@ Outcome perform(const Plan& plan, JournalWriter& journal, Hands& hands, OnFailur
     // What is reset together stays together.
     std::set<PciAddress> with_it(step.act.devices.begin(), step.act.devices.end());
     with_it.insert(*device);
-    if (std::ranges::find(accepted, *device) != accepted.end()) {
+    const bool in_use = step.act.kind == ActionKind::idle ||
+                        (step.act.kind == ActionKind::unbind && error.kind == ErrorKind::busy);
+    if (!in_use && std::ranges::find(accepted, *device) != accepted.end()) {
       out.notes.push_back(step.what + ": " + error.message);
     } else if (failed.size() + with_it.size() < plan.devices.size()) {
       for (const auto& one : with_it) failed.emplace(one, std::pair(step.what, error));
@@ -307,7 +344,9 @@ Outcome perform(const Plan& plan, JournalWriter& journal, Hands& hands, OnFailur
   };
   for (std::size_t i = 0; i < plan.steps.size() && !out.error; ++i) {
     const auto& step = plan.steps[i];
-    if (step.act.device && left_out.contains(*step.act.device)) continue;
+    if (step.act.device && (left_out.contains(*step.act.device) ||
+                            (held.contains(*step.act.device) && !is_clean_in_guest(step.act))))
+      continue;
     if (hands.cancel != nullptr && hands.cancel->load())
       out.error = Error{ErrorKind::cancelled, "it was interrupted", 0};
     else if (const auto noted = journal.begin_step(i); !noted)
@@ -315,9 +354,12 @@ Outcome perform(const Plan& plan, JournalWriter& journal, Hands& hands, OnFailur
     if (!out.error) {
       if (hands.progress) hands.progress(step.what);
       begun.begun.insert(i);
-      if (const auto done = actor.act(step.act))
+      if (const auto done = actor.act(step.act)) {
         out.done.push_back(step.what);
-      else if (step.act.may_fail && done.error().kind != ErrorKind::hung)
+        for (const auto& test : plan.steps)
+          if (is_clean_in_guest(test.act) && out.unclean.contains(*test.act.device))
+            held.insert(test.act.devices.begin(), test.act.devices.end());
+      } else if (step.act.may_fail && done.error().kind != ErrorKind::hung)
         out.notes.push_back(step.what + ": " + done.error().message);
       else if (!leave_out(step, done.error()))
         out.error = done.error();
@@ -328,13 +370,13 @@ Outcome perform(const Plan& plan, JournalWriter& journal, Hands& hands, OnFailur
     take_back(steps_back(begun), actor, out);
   else if (out.error && on_failure == OnFailure::stop)
     out.left.push_back(out.failed);
-  else if (!failed.empty()) {
+  else {
     for (const auto& [device, why] : failed)
       if (out.left.empty() || out.left.back() != why.first) out.left.push_back(why.first);
-    std::tie(out.failed, out.error) = failed.begin()->second;
+    if (!failed.empty()) std::tie(out.failed, out.error) = failed.begin()->second;
     for (const auto& device : plan.devices)
-      if (!failed.contains(device) && !out.unclean.contains(device))
-        static_cast<void>(journal.note_returned(device));
+      if (!failed.contains(device) && !out.unclean.contains(device) && !held.contains(device))
+        out.returned.insert(device);
   }
   return out;
 }

@@ -7,10 +7,12 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "host/storage.h"
+#include "vm/clean/clean.h"
 #include "vm/journal.h"
 #include "vm/plan.h"
 
@@ -23,6 +25,11 @@ struct Hands {
   std::string folder = kJournalFolder;
   std::chrono::milliseconds driver_deadline{60'000};  // to bind, unbind, reset
   std::chrono::milliseconds clean_deadline{3'600'000};
+  // A bundle: guests made from it test GPUs before a driver of this host has them. Empty: the one
+  // at `folder`/kCleanBundle, if there is one; else this host's driver tests them.
+  std::string clean_with = {};
+  GuestTester test_in_guest = vm::test_in_guest;
+  bool only_plan = false;  // of detach(): nothing is changed
   const std::atomic<bool>* cancel = nullptr;
   std::function<void(std::string_view)> progress = {};  // what is being done
   std::function<void(const Plan&)> show_plan = {};      // before the first step
@@ -37,6 +44,7 @@ struct Outcome {
   std::vector<std::string> left;    // could not be taken back, and why: `vm recover` goes on
   std::map<PciAddress, std::string> unclean;  // in quarantine, and why
   std::map<PciAddress, std::string> vbios;
+  std::set<PciAddress> returned;  // by a detach
   bool whole() const { return left.empty(); }
 };
 

@@ -24,20 +24,22 @@ enum class ActionKind {
   idle,    // no one uses `devices`
   rom,     // the hash of its VBIOS is that of before, where it can be read
   renew,   // the mediated device `value` is removed and recreated by `path`
-  clean,   // its memory is overwritten and verified, and its checks pass
+  clean,   // its memory is overwritten and verified, and its checks pass. With a bundle in `path`:
+           // in a guest, while `driver` of VFIO has `devices`, which stay there if it is not clean
 };
 
 // One thing to do. Every one may be done again: what holds already stays as it is.
 struct PlanAction {
   ActionKind kind = ActionKind::write;
   std::optional<PciAddress> device = {};
-  std::vector<PciAddress> devices = {};     // idle
+  std::vector<PciAddress> devices = {};     // idle, clean
   std::vector<std::string> instances = {};  // idle: UUIDs of mediated devices
   std::string driver = {};                  // bind, unbind
-  std::string path = {}, value = {};        // write; value: methods of reset, the best first
+  std::string path = {}, value = {};        // write; path: bundle of clean; value: methods of reset
   std::vector<std::string> command = {};
   bool may_fail = false;  // then it is reported, and nothing else comes of it
-  // idle: what the plan ends later may use them still. Journals of before this have it not.
+  // idle: what the plan ends later may use them still. Journals of before this have it not. Of
+  // unbind: first it is proved that no one uses the device.
   std::optional<bool> but_ours = {};
 };
 
@@ -87,8 +89,10 @@ struct AttachRequest {
 
 Plan plan_attach(const Inventory& inventory, const AttachRequest& request);
 
-// The way back from what `attached` did.
-Plan plan_detach(const Plan& attached, const Inventory& inventory);
+// The way back from what `attached` did. With a bundle in `clean_with` a guest tests the devices
+// before a driver of the host has them; else this host does afterwards.
+Plan plan_detach(const Plan& attached, const Inventory& inventory,
+                 const std::string& clean_with = {});
 
 // All that gpuready uses, the best first.
 std::span<const std::string_view> reset_methods();

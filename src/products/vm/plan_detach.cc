@@ -59,6 +59,31 @@ std::string vfio_driver_of(const Plan& attached, const PciAddress& device) {
   return "vfio-pci";
 }
 
+using Part = std::vector<PciAddress>;
+
+// What is handed over or reset together is tested together.
+std::vector<Part> parts_of(const Plan& plan, const Inventory& inventory) {
+  std::vector<Part> parts;
+  for (const auto& address : plan.devices) {
+    Part all{address};
+    const auto add = [&](const Part& more) { all.insert(all.end(), more.begin(), more.end()); };
+    if (const auto* device = inventory.find(address)) {
+      add(device->around.moves_together);
+      if (best_resets(device->function, inventory, plan.devices) == kHotReset)
+        add(on_the_bus_of(address, inventory));
+    }
+    std::erase_if(parts, [&](const Part& other) {
+      if (std::ranges::find_first_of(other, all) == other.end()) return false;
+      add(other);
+      return true;
+    });
+    parts.emplace_back();
+    std::ranges::copy_if(plan.devices, std::back_inserter(parts.back()),
+                         [&](const auto& one) { return std::ranges::find(all, one) != all.end(); });
+  }
+  return parts;
+}
+
 // Why a service that runs may not be restarted.
 std::optional<std::string> work_that_needs(const std::string& unit, const Plan& plan,
                                            const Inventory& inventory) {
@@ -79,7 +104,7 @@ std::optional<std::string> work_that_needs(const std::string& unit, const Plan& 
 
 // Groups in the order in which they are done; within each, the attached steps from the last to the
 // first.
-Plan plan_detach(const Plan& attached, const Inventory& inventory) {
+Plan plan_detach(const Plan& attached, const Inventory& inventory, const std::string& clean_with) {
   Plan plan{.operation = "detach",
             .name = attached.name,
             .devices = attached.devices,
@@ -113,15 +138,41 @@ Plan plan_detach(const Plan& attached, const Inventory& inventory) {
                .instances = plan.instances,
                .but_ours = true}});
   make_vgpus_anew(attached, inventory, plan);
-  // While VFIO has them.
-  for (const auto& address : plan.devices)
-    if (const auto* device = inventory.find(address);
-        device && has_memory(device->function) &&
-        best_resets(device->function, inventory, plan.devices) == kHotReset)
-      plan.steps.push_back(hot_reset_step(*device, vfio_driver_of(attached, address), inventory));
-  undo_each([](const PlanStep& s) { return s.act.kind == ActionKind::bind; },
-            "The virtual machine's driver lets go of it.");
-  undo_each(is_override, "Its own driver may have it again.");
+  const bool in_guest = !clean_with.empty() && !attached.managed;
+  if (!clean_with.empty() && attached.managed)
+    plan.warnings.push_back(
+        "libvirt returns its devices itself, so this host's driver has them before their test");
+  const auto each_with_memory = [&](const Part& part, auto act) {
+    for (const auto& address : part)
+      if (const auto* device = inventory.find(address); device && has_memory(device->function))
+        act(*device, vfio_driver_of(attached, address));
+  };
+  // A guest's test takes long: each part leaves VFIO when it is tested, before the next one is.
+  for (const auto& part : in_guest ? parts_of(plan, inventory) : std::vector<Part>{plan.devices}) {
+    const auto is_its = [&](const std::optional<PciAddress>& device) {
+      return device && std::ranges::find(part, *device) != part.end();
+    };
+    if (in_guest) {
+      each_with_memory(part, [&](const Device& device, const std::string& driver) {
+        plan.steps.push_back(
+            clean_in_guest_step(device.function.address, part, driver, clean_with));
+      });
+      plan.steps.push_back({.what = "See that no process uses " + part.front().text(),
+                            .why = "What is used after its test is tested again.",
+                            .risk = {},
+                            .act = {.kind = ActionKind::idle,
+                                    .device = part.front(),
+                                    .devices = part,
+                                    .but_ours = true}});
+    }
+    each_with_memory(part, [&](const Device& device, const std::string& driver) {
+      if (best_resets(device.function, inventory, plan.devices) == kHotReset)
+        plan.steps.push_back(hot_reset_step(device, driver, inventory));
+    });
+    undo_each(
+        [&](const PlanStep& s) { return s.act.kind == ActionKind::bind && is_its(s.act.device); },
+        "The virtual machine's driver lets go of it.");
+  }
   again_each(
       [](const PlanStep& s) { return s.act.kind == ActionKind::reset && !is_hot_reset(s.act); });
   for (const auto& address : plan.devices) {
@@ -136,16 +187,17 @@ Plan plan_detach(const Plan& attached, const Inventory& inventory) {
     plan.steps.push_back(methods.empty() ? no_reset_step(address) : reset_step(address, methods));
   }
   again_each([](const PlanStep& s) { return s.act.kind == ActionKind::rom; });
+  // What a guest tested and is not clean keeps its override: no driver of the host gets it.
+  undo_each(is_override, "Its own driver may have it again.");
   undo_each([](const PlanStep& s) { return s.act.kind == ActionKind::unbind; },
             "It gets the driver that it had.");
   undo_each([&](const PlanStep& s) { return s.act.kind == ActionKind::write && !is_override(s); },
             "As it was before.");
-  for (const auto& address : plan.devices)
-    if (const auto* device = inventory.find(address); device && has_memory(device->function))
-      plan.steps.push_back({.what = "Overwrite and test the memory of " + address.text(),
-                            .why = "The next user must not find what the guest left there.",
-                            .risk = "A test that fails or cannot be run keeps it in quarantine.",
-                            .act = {.kind = ActionKind::clean, .device = address}});
+  if (!in_guest)
+    each_with_memory(plan.devices, [&](const Device& device, const std::string&) {
+      plan.steps.push_back(clean_step(device.function.address));
+    });
+  const auto back_before = plan.steps.size();
   undo_each([](const PlanStep& s) { return is_command(s.act, "nvidia-smi"); }, "As it was before.");
   // Services that were started again after attaching must find the GPU that came back.
   const auto starts = [](const PlanStep& s) {
@@ -174,6 +226,9 @@ Plan plan_detach(const Plan& attached, const Inventory& inventory) {
     }
     plan.steps.push_back(std::move(back));
   }
+  // The devices are back by now.
+  for (auto step = back_before; step < plan.steps.size(); ++step)
+    plan.steps[step].act.may_fail = true;
   return plan;
 }
 

@@ -16,19 +16,23 @@ FIELDS_OF(PlanAction) {
   visit.about("action", "One thing that is done.");
   FIELD(kind, "What kind of thing.");
   FIELD(device, "To which device.");
-  FIELD(devices,
-        "For idle: the devices that must be unused. For a hot reset: those that are reset.");
+  FIELD(
+      devices,
+      "For idle: the devices that must be unused. For a hot reset: those that are reset. For clean "
+      "in a guest: those that stay with VFIO if the test fails.");
   FIELD(instances, "For idle: the mediated devices that must be unused.");
   FIELD(driver,
-        "Of bind and unbind: the driver; of a hot reset: VFIO's; of bind, empty: the one that "
-        "knows the device.");
-  FIELD(path, "Of write and renew: the attribute.");
+        "Of bind and unbind: the driver; of a hot reset and of clean in a guest: VFIO's; of bind, "
+        "empty: the one that knows the device.");
+  FIELD(path,
+        "Of write and renew: the attribute. Of clean: the bundle of the guest that tests it.");
   FIELD(value,
         "Of write: what it gets; empty: nothing. Of reset: the methods, the best first. Of renew: "
         "the UUID.");
   FIELD(command, "Of run: the program and its arguments.");
   FIELD(may_fail, "A failure is reported and has no other effect.");
-  FIELD(but_ours, "Of idle: what the plan ends later may use them still.");
+  FIELD(but_ours,
+        "Of idle: what the plan ends later may use them still. Of unbind: proved idle first.");
 }
 
 FIELDS_OF(PlanStep) {

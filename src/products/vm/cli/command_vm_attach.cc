@@ -27,6 +27,8 @@ struct VmAttachOptions {
   std::optional<std::uint64_t> huge_pages_gib;
   std::string huge_page_size = "2M";
   bool managed = false;
+  std::string clean_with;
+  bool only_plan = false;
 };
 
 template <class Told>
@@ -75,6 +77,12 @@ int carry_out(std::string command, const VmAttachOptions& options, Act act) {
   catch_interrupts();
   ProgressLine progress(options.globals.quiet);
   vm::Hands hands{.host = *host, .storage = live_storage()};
+  if (!options.clean_with.empty()) {
+    if (const auto kernel = vm::guest_kernel(*host, options.clean_with); !kernel)
+      return complain({kernel.error().kind, "--clean-with: " + kernel.error().message, 0});
+    hands.clean_with = host->real_path(options.clean_with).value_or(options.clean_with);
+  }
+  hands.only_plan = options.only_plan;
   hands.cancel = &interrupted();
   hands.progress = [&](std::string_view what) { progress.show(what); };
   if (options.globals.timeout_s)
@@ -83,7 +91,9 @@ int carry_out(std::string command, const VmAttachOptions& options, Act act) {
   auto done = act(hands);
   progress.clear();
   if (!done) return complain(done.error(), exit_of_vm_error(done.error()));
-  return finish(std::move(command), VmOperation{.done = std::move(*done)}, start, options.globals);
+  return finish(std::move(command),
+                VmOperation{.done = std::move(*done), .planned_only = options.only_plan}, start,
+                options.globals);
 }
 
 int attach(const VmAttachOptions& options) {
@@ -173,6 +183,15 @@ void add_deadline(CommandSpec& command, VmAttachOptions& options) {
                 .seconds = true}});
 }
 
+void add_clean_with(CommandSpec& command, VmAttachOptions& options) {
+  command.add({{.name = "--clean-with",
+                .value = &options.clean_with,
+                .help = "Test GPUs in a QEMU guest with this driver bundle, before a driver of the "
+                        "host has them (default: /var/lib/gpuready/vm/clean-with, if it exists)",
+                .type = "BUNDLE",
+                .files = Files::read}});
+}
+
 }  // namespace
 
 void declare_vm_plan(CommandSpec& command) {
@@ -202,6 +221,10 @@ void declare_vm_detach(CommandSpec& command) {
                 .help = "PCI addresses, other names of a GPU, or UUIDs; everything attached with "
                         "them is detached, too"}});
   add_name(command, *options, false);
+  add_clean_with(command, *options);
+  command.add({{.name = "--plan",
+                .value = &options->only_plan,
+                .help = "Show the steps and change nothing"}});
   add_deadline(command, *options);
   add_output(command, options->globals);
   command.footer = kVmAttachExits;
@@ -225,6 +248,7 @@ void declare_vm_recover(CommandSpec& command) {
                 .help = "Release this device from quarantine untested, at your own risk: its "
                         "memory may hold a guest's data",
                 .type = "DEVICE"}});
+  add_clean_with(command, *options);
   add_deadline(command, *options);
   add_output(command, options->globals);
   command.footer = kVmAttachExits;

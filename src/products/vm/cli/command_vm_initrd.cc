@@ -20,26 +20,20 @@ struct VmInitrdOptions {
   std::string out, compress = "none";
 };
 
-// gpuready-guest beside this program.
-std::string guest_beside(Host& host) {
+std::string guest_of_this_program(Host& host) {
   const auto self = host.real_path("/proc/self/exe");
-  return self ? self->substr(0, self->rfind('/') + 1) + "gpuready-guest" : "gpuready-guest";
+  return self ? vm::guest_beside(*self) : "gpuready-guest";
 }
 
 int run_vm_initrd(VmInitrdOptions& options) {
   const auto start = Clock::now();
   const auto host = open_host(options.globals);
   if (!host) return complain(host.error());
-  for (const auto& name : options.capabilities) {
-    const auto capability = named<vm::Capability>(name);
-    if (!capability)
-      return complain(
-          Error{ErrorKind::bad_input, "--capabilities: no such one: " + printable(name)});
-    options.initrd.capabilities.push_back(*capability);
-  }
+  for (const auto& name : options.capabilities)
+    options.initrd.capabilities.push_back(*named<vm::Capability>(name));
   options.initrd.zstd = options.compress == "zstd";
   if (options.initrd.guest.empty()) {
-    options.initrd.guest = guest_beside(**host);
+    options.initrd.guest = guest_of_this_program(**host);
     if (!(*host)->exists(options.initrd.guest))
       return complain(Error{ErrorKind::not_found,
                             "the guest's init is not beside this program: no " +
@@ -55,7 +49,7 @@ int run_vm_initrd(VmInitrdOptions& options) {
 
 void declare_vm_initrd(CommandSpec& command) {
   auto options = std::make_shared<VmInitrdOptions>();
-  command.reads = {guest_beside(*make_live_host())};
+  command.reads = {guest_of_this_program(*make_live_host())};
   command.run = [options] { return run_vm_initrd(*options); };
   command.add({
       {.name = "BUNDLE",
@@ -73,6 +67,7 @@ void declare_vm_initrd(CommandSpec& command) {
        .value = &options->capabilities,
        .help = "Only files for these: compute, utility, graphics, video (default: all)",
        .type = "LIST",
+       .one_of = {"compute", "utility", "graphics", "video"},
        .commas = true},
       {.name = "--kernel",
        .value = &options->initrd.kernel_release,

@@ -11,6 +11,10 @@
 namespace gpuready::vm {
 namespace {
 
+// What a guest is given: it ends, and starts with that.
+constexpr CureTerms kNextStart = {.risk = CureRisk::ends_processes};
+constexpr CureTerms kInGuest = {.place = CurePlace::guest, .needs = CureNeeds::root};
+
 // A row of the doctor's, with the cure of a guest.
 doctor::Cause in_guest(std::string_view id, std::string_view cure, std::string_view command = {},
                        Action action = Action::configure) {
@@ -18,6 +22,7 @@ doctor::Cause in_guest(std::string_view id, std::string_view cure, std::string_v
   row.cure = cure;
   row.command = command;
   row.action = action;
+  row.terms = action == Action::configure ? std::optional(kNextStart) : std::nullopt;
   return row;
 }
 
@@ -34,7 +39,8 @@ std::vector<ConsoleCause> make_table() {
                        "still has a driver of the host.",
         .cure = "Attach the whole group: `gpuready vm attach` moves all of it, and `gpuready vm "
                 "show` names its members.",
-        .action = configure},
+        .action = configure,
+        .terms = doctor::kByReload},
        host,
        {"group * is not viable", "ensure all devices within the iommu_group are bound",
         "group*not viable"}},
@@ -43,7 +49,8 @@ std::vector<ConsoleCause> make_table() {
         .explanation = "The VFIO group or device is open already.",
         .cure = "End the virtual machine that has it; `gpuready vm show` names the process.",
         .command = "gpuready vm status",
-        .action = configure},
+        .action = configure,
+        .terms = doctor::kByReload},
        host,
        {"/dev/vfio/*Device or resource busy", "/dev/vfio/*Resource busy",
         "vfio*group * is already used"}},
@@ -51,7 +58,8 @@ std::vector<ConsoleCause> make_table() {
         .title = "The hypervisor may not open the VFIO device",
         .explanation = "The user that runs the hypervisor has no right to the VFIO group's file.",
         .cure = "Give the group's file to that user, or let the VM manager do it.",
-        .action = configure},
+        .action = configure,
+        .terms = doctor::kAsRoot},
        host,
        {"/dev/vfio/*Permission denied", "/dev/vfio/*Operation not permitted"}},
       {{.id = "vfio-not-bound",
@@ -59,7 +67,8 @@ std::vector<ConsoleCause> make_table() {
         .explanation = "The hypervisor found no VFIO group for it.",
         .cure = "Attach it first.",
         .command = "gpuready vm attach DEVICE --for NAME",
-        .action = configure},
+        .action = configure,
+        .terms = doctor::kAsRoot},
        host,
        {"no iommu_group found", "error getting device from group",
         "/dev/vfio/*No such file or directory", "failed to get group *No such",
@@ -74,7 +83,8 @@ std::vector<ConsoleCause> make_table() {
                        "place; the limit of locked memory is smaller.",
         .cure = "Raise the limit: LimitMEMLOCK=infinity in the service, or `ulimit -l unlimited`.",
         .command = "ulimit -l unlimited",
-        .action = configure},
+        .action = configure,
+        .terms = doctor::kAsRoot},
        host,
        {"RLIMIT_MEMLOCK", "VFIO_MAP_DMA*Cannot allocate memory",
         "vfio_dma_map*Cannot allocate memory", "vfio_container_dma_map*Cannot allocate memory",
@@ -85,7 +95,8 @@ std::vector<ConsoleCause> make_table() {
                        "range: above its address width, or in a range that the host reserves.",
         .cure = "Give the guest fewer physical address bits (QEMU: -cpu "
                 "host,host-phys-bits-limit=39) or a smaller 64-bit window.",
-        .action = configure},
+        .action = configure,
+        .terms = kNextStart},
        host,
        {"VFIO_MAP_DMA*Invalid argument", "vfio_dma_map*Invalid argument",
         "vfio_container_dma_map*Invalid argument", "vfio_dma_map*= -22",
@@ -96,7 +107,8 @@ std::vector<ConsoleCause> make_table() {
         .cure =
             "Reserve them: `gpuready vm attach --hugepages GIB` does it on the GPU's NUMA node.",
         .command = "echo 1024 > /proc/sys/vm/nr_hugepages",
-        .action = configure},
+        .action = configure,
+        .terms = doctor::kAsRoot},
        host,
        {"nsufficient free host memory pages available to allocate guest RAM",
         "unable to map backing store for guest RAM*Cannot allocate memory",
@@ -110,7 +122,8 @@ std::vector<ConsoleCause> make_table() {
         .explanation = "The processor's virtualisation is off, or its module is not loaded, or the "
                        "user may not use it.",
         .cure = "Switch virtualisation on in the firmware's setup and load kvm_intel or kvm_amd.",
-        .action = configure},
+        .action = configure,
+        .terms = doctor::kInFirmware},
        host,
        {"ould not access KVM kernel module", "failed to initialize kvm",
         "KVM*dev/kvm*No such file"}},
@@ -132,7 +145,8 @@ std::vector<ConsoleCause> make_table() {
                        "guest's memory is too small for it.",
         .cure = "Give the guest more memory (at least three times the initrd), or write the initrd "
                 "again without --compress.",
-        .action = configure},
+        .action = configure,
+        .terms = kNextStart},
        boot,
        {"Initramfs unpacking failed", "rootfs image is not initramfs"},
        cause,
@@ -142,7 +156,8 @@ std::vector<ConsoleCause> make_table() {
         .explanation = "The initrd has no /init, or one of another architecture.",
         .cure =
             "Write the initrd whole with `gpuready vm initrd`; a --segment needs a base before it.",
-        .action = configure},
+        .action = configure,
+        .terms = kNextStart},
        boot,
        {"No working init found", "Failed to execute /init (error", "Requested init*failed",
         "No init found. Try passing init="}},
@@ -152,7 +167,8 @@ std::vector<ConsoleCause> make_table() {
                        "or the initrd.",
         .cure = "Compare root= with the disks, and put the modules into the initrd (`vm drivers "
                 "collect --module virtio_blk`).",
-        .action = configure},
+        .action = configure,
+        .terms = kNextStart},
        boot,
        {"VFS: Unable to mount root fs", "VFS: Cannot open root device", "ALERT!*does not exist",
         "failed to setup overlay", "overlay-init: FATAL", "failed to mount root"}},
@@ -176,7 +192,8 @@ std::vector<ConsoleCause> make_table() {
         .explanation =
             "The disk with the configuration is missing, so the init does not know about a GPU.",
         .cure = "Attach the configuration's disk.",
-        .action = configure},
+        .action = configure,
+        .terms = kNextStart},
        boot,
        {"overlay-init: ERROR - config.sh not found", "[ERROR] [config]*failed to read config"}},
 
@@ -190,7 +207,8 @@ std::vector<ConsoleCause> make_table() {
         .cure = "Check that it is attached (`gpuready vm status`) and that the hypervisor got its "
                 "arguments (`gpuready vm args`).",
         .command = "gpuready vm status",
-        .action = configure},
+        .action = configure,
+        .terms = kNextStart},
        device,
        {"NVRM: No NVIDIA GPU found", "NVRM: No NVIDIA graphics adapter found",
         "the driver names no GPU in"}},
@@ -205,7 +223,8 @@ std::vector<ConsoleCause> make_table() {
         .explanation = "There is no such module for the kernel that runs.",
         .cure = "Make a bundle for this kernel (`vm drivers collect --kernel RELEASE`) and write "
                 "the initrd again.",
-        .action = configure},
+        .action = configure,
+        .terms = kNextStart},
        module,
        {"Module nvidia* not found in directory", "nvidia*.ko not found",
         "NVIDIA modules not found in", "/lib/modules not found, skipping NVIDIA",
@@ -218,7 +237,8 @@ std::vector<ConsoleCause> make_table() {
         .explanation = "A module fits one kernel release and its configuration.",
         .cure = "Make a bundle for the guest's kernel (`vm drivers collect --kernel RELEASE`), or "
                 "boot the kernel of the bundle.",
-        .action = configure},
+        .action = configure,
+        .terms = kNextStart},
        module,
        {"nvidia*version magic *should be", "nvidia*disagrees about version of symbol",
         "nvidia*nvalid module format", "nvidia*Exec format error",
@@ -229,7 +249,8 @@ std::vector<ConsoleCause> make_table() {
                        "that it knows.",
         .cure = "Boot the guest without Secure Boot, or sign the modules with a key of its kernel.",
         .command = "mokutil --sb-state",
-        .action = configure},
+        .action = configure,
+        .terms = kNextStart},
        module,
        {"nvidia*Required key not available", "nvidia*Key was rejected by service",
         "Loading of unsigned module is rejected", "unsigned module loading is restricted",
@@ -241,7 +262,8 @@ std::vector<ConsoleCause> make_table() {
                        "another version.",
         .cure = "Collect the bundle from a folder that has these modules, too; `vm drivers show` "
                 "lists what each needs.",
-        .action = configure},
+        .action = configure,
+        .terms = kNextStart},
        module,
        {"nvidia*: Unknown symbol", "nvidia*Unknown symbol in module",
         "nvidia*needs a symbol or a file"}},
@@ -255,7 +277,8 @@ std::vector<ConsoleCause> make_table() {
             "The GPU is too new or too old for the driver's version, or for the open modules.",
         .cure = "Choose a driver that serves it: the open modules from Turing on, and only they "
                 "from Blackwell on.",
-        .action = configure},
+        .action = configure,
+        .terms = kNextStart},
        module,
        {"is not supported by open", "requires use of the NVIDIA open kernel modules",
         "not supported by the NVIDIA*driver release", "supported by the NVIDIA*Legacy drivers"}},
@@ -290,7 +313,8 @@ std::vector<ConsoleCause> make_table() {
                        "GPU is ready without them.",
         .cure = "If you need it, first load its dependencies (nvidia_peermem: ib_core); else "
                 "remove it from modules-load.d.",
-        .action = configure},
+        .action = configure,
+        .terms = kNextStart},
        module},
 
       // ---- firmware and the start of the GPU
@@ -299,7 +323,8 @@ std::vector<ConsoleCause> make_table() {
         .explanation = "The driver loads nvidia/VERSION/gsp_*.bin from /lib/firmware, and the file "
                        "is missing.",
         .cure = "Write the initrd from a bundle that has the firmware of the modules' version.",
-        .action = configure},
+        .action = configure,
+        .terms = kNextStart},
        firmware,
        {"nvidia*Direct firmware load for nvidia/*failed", "nvidia*ailed to load firmware*gsp",
         "NVRM*gsp*firmware*not found", "nvidia*firmware: failed to load nvidia/"}},
@@ -315,14 +340,16 @@ std::vector<ConsoleCause> make_table() {
         .title = "The GPU has no interrupt",
         .explanation = "The virtual machine gave it none.",
         .cure = "Give the guest a PCIe machine (q35) with message-signalled interrupts.",
-        .action = configure},
+        .action = configure,
+        .terms = kNextStart},
        start,
        {"Can't find an IRQ for your NVIDIA card"}},
       {{.id = "vbios-unreadable",
         .title = "The driver cannot read the GPU's VBIOS",
         .explanation = "The guest does not see it.",
         .cure = "Hand the GPU's ROM in (QEMU: romfile=).",
-        .action = configure},
+        .action = configure,
+        .terms = kNextStart},
        start,
        {"failed to copy vbios to system memory"}},
       {in_guest("off-the-bus",
@@ -348,7 +375,8 @@ std::vector<ConsoleCause> make_table() {
         .title = "The program may not open the GPU's device nodes",
         .explanation = "Their mode, or the container's device control group, forbids it.",
         .cure = "Let the init make the nodes (mode 0666), and give the container its devices.",
-        .action = configure},
+        .action = configure,
+        .terms = kNextStart},
        node,
        {"/dev/nvidia*Permission denied", "/dev/nvidia*Operation not permitted",
         "ailed to initialize NVML: Insufficient Permissions"}},
@@ -359,7 +387,8 @@ std::vector<ConsoleCause> make_table() {
         .cure = "Make them after the modules are loaded: `gpuready-guest nodes` does, or "
                 "nvidia-modprobe.",
         .command = "gpuready-guest nodes --root /",
-        .action = configure},
+        .action = configure,
+        .terms = kInGuest},
        node,
        {"failed to create device nodes", "nvidia-modprobe failed", "nvidia-modprobe -u failed",
         "/dev/nvidia*No such file or directory", "/dev/nvidia*No such device",
@@ -378,7 +407,8 @@ std::vector<ConsoleCause> make_table() {
         .title = "The image's CUDA compatibility package does not fit this GPU",
         .explanation = "Forward compatibility is for data centre GPUs.",
         .cure = "Remove cuda-compat from the image, or use an image of an older CUDA.",
-        .action = configure},
+        .action = configure,
+        .terms = kNextStart},
        library,
        {"forward compatibility was attempted on non supported HW"}},
       {in_guest("stub-library", "Take the stubs folder out of LD_LIBRARY_PATH."),
@@ -388,7 +418,8 @@ std::vector<ConsoleCause> make_table() {
         .title = "The image's libc is too old for the driver's libraries",
         .explanation = "They want functions of a newer glibc.",
         .cure = "Use an image with a newer glibc.",
-        .action = configure},
+        .action = configure,
+        .terms = kNextStart},
        library,
        {"version `GLIBC_*libcuda", "version `GLIBC_*libnvidia", "libcuda*version `GLIBC_",
         "libnvidia*version `GLIBC_"}},
@@ -397,14 +428,16 @@ std::vector<ConsoleCause> make_table() {
         .explanation = "The loader finds no such version of a function in the image's libraries.",
         .cure = "Build the program in an older image, or use an image with a newer libc.",
         .command = "ldd --version",
-        .action = configure},
+        .action = configure,
+        .terms = kNextStart},
        program,
        {"version `GLIBC_*not found", "version `GLIBCXX_*not found"}},
       {{.id = "image-is-musl",
         .title = "The image's libc is musl",
         .explanation = "NVIDIA makes no libraries for it.",
         .cure = "Use an image with glibc (Debian, Ubuntu, RHEL, ...).",
-        .action = configure},
+        .action = configure,
+        .terms = kNextStart},
        library,
        {"FAIL library*musl", "relocating /*libcuda", "relocating /*libnvidia",
         "Error relocating *symbol not found"}},
@@ -415,7 +448,8 @@ std::vector<ConsoleCause> make_table() {
         .cure = "Inject the bundle into the root: `gpuready-guest inject` puts the names where the "
                 "loader looks.",
         .command = "ldconfig -p | grep nvidia",
-        .action = configure},
+        .action = configure,
+        .terms = kNextStart},
        library,
        {"libcuda.so*cannot open shared object file",
         "libnvidia-ml.so*cannot open shared object file", "libcuda.so*not found",
@@ -430,7 +464,8 @@ std::vector<ConsoleCause> make_table() {
         .explanation = "A driver runs programs of its own CUDA release and older ones.",
         .cure = "Use a newer driver bundle or an older image; `gpuready vm compat --image-cuda "
                 "VERSION` compares them.",
-        .action = configure},
+        .action = configure,
+        .terms = kNextStart},
        program,
        {"CUDA driver version is insufficient for CUDA runtime version",
         "NVIDIA driver on your system is too old", "CUDA_ERROR_INSUFFICIENT_DRIVER"}},
@@ -439,7 +474,8 @@ std::vector<ConsoleCause> make_table() {
         .explanation = "It was built for a newer driver.",
         .cure = "Use a newer driver bundle, or an older image; `gpuready vm compat --image-cuda "
                 "VERSION` compares them.",
-        .action = configure},
+        .action = configure,
+        .terms = kNextStart},
        program,
        {"undefined symbol: cuG", "undefined symbol: cuM", "undefined symbol: cuD",
         "undefined symbol: cuL", "undefined symbol: cuC", "undefined symbol: cuS",
@@ -450,7 +486,8 @@ std::vector<ConsoleCause> make_table() {
         .explanation = "The kernel does not know what kind of file it is.",
         .cure = "Compare `file PROGRAM` with `uname -m`; build it again, or take an image for this "
                 "processor.",
-        .action = configure},
+        .action = configure,
+        .terms = kNextStart},
        program,
        {"cannot execute binary file", "Exec format error", "exec format error"}},
       {{.id = "nvidia-smi-missing",
@@ -458,7 +495,8 @@ std::vector<ConsoleCause> make_table() {
         .title = "nvidia-smi is not in the image",
         .explanation = "It comes with the driver and not with the image.",
         .cure = "Inject the bundle with the capability utility, and collect it with its programs.",
-        .action = configure},
+        .action = configure,
+        .terms = kNextStart},
        program,
        {"nvidia-smi: command not found", "nvidia-smi: not found",
         "\"nvidia-smi\": executable file not found"}},
@@ -467,7 +505,8 @@ std::vector<ConsoleCause> make_table() {
         .title = "CUDA's compiler is not in the image",
         .explanation = "nvcc is only in CUDA's development images.",
         .cure = "Use an image whose tag says devel, or bring the program compiled.",
-        .action = configure},
+        .action = configure,
+        .terms = kNextStart},
        program,
        {"nvcc: command not found", "nvcc: not found", "\"nvcc\": executable file not found"}},
       {{.id = "docker-forbidden",
@@ -475,7 +514,8 @@ std::vector<ConsoleCause> make_table() {
         .explanation = "Its socket is for root and the group docker.",
         .cure = "Use sudo, or add the user to the group docker and log in again.",
         .command = "sudo usermod -aG docker $USER",
-        .action = configure},
+        .action = configure,
+        .terms = kInGuest},
        program,
        {"ermission denied while trying to connect to the*ocker",
         "docker.sock: connect: permission denied"}},
@@ -485,7 +525,8 @@ std::vector<ConsoleCause> make_table() {
         .cure = "Use a smaller batch or model, end the other programs that use this GPU, or give "
                 "the guest a larger one.",
         .command = "nvidia-smi --query-compute-apps=pid,used_memory --format=csv",
-        .action = configure},
+        .action = configure,
+        .terms = kInGuest},
        program,
        {"CUDA out of memory", "CUDA_ERROR_OUT_OF_MEMORY", "cudaErrorMemoryAllocation",
         "CUDA error: out of memory"}},
@@ -521,7 +562,8 @@ std::vector<ConsoleCause> make_table() {
         .title = "The guest ran out of memory",
         .explanation = "The kernel killed a process.",
         .cure = "Give the guest more memory.",
-        .action = configure},
+        .action = configure,
+        .terms = kNextStart},
        program,
        {"Out of memory: Killed process"}},
       {{.id = "gpu-not-seen",
@@ -554,7 +596,8 @@ std::vector<ConsoleCause> make_table() {
         .explanation = "Its init loads the driver only when HAS_GPU=1 is on the kernel's command "
                        "line or the configuration disk.",
         .cure = "Start it with HAS_GPU=1.",
-        .action = configure},
+        .action = configure,
+        .terms = kNextStart},
        boot},
       {{.id = "check-failed",
         .title = "gpuready check found a fault in the guest",

@@ -423,6 +423,14 @@ Matches no_huge_pages(const HostView& view) {
       .evidence = {doctor::evidence("/sys/devices/system/node/*/hugepages/*/nr_hugepages", "0")}}};
 }
 
+// A row of `doctor`, which knows less of the host: its text, found by the code here.
+doctor::Cause of_core(std::string_view id, Severity severity) {
+  auto row = doctor::find_cause(id);
+  row.severity = severity;
+  row.match = nullptr;
+  return row;
+}
+
 // Errors before warnings, and among these what lies closer to the root first.
 std::vector<HostCause> make_table() {
   using enum Action;
@@ -432,33 +440,38 @@ std::vector<HostCause> make_table() {
         .title = "The IOMMU is off",
         .explanation = "Without it a device reaches all of the machine's memory, so none can be "
                        "given to a virtual machine.",
-        .action = configure},
+        .action = configure,
+        .terms = doctor::kInFirmware},
        iommu_off},
       {{.id = "iommu-not-for-device",
         .title = "The device is behind no IOMMU",
         .explanation = "The IOMMU is on, and this device has no group.",
         .cure = "Update the firmware; some boards leave slots of the chipset out.",
-        .action = configure},
+        .action = configure,
+        .terms = doctor::kInFirmware},
        no_group},
       {{.id = "vfio-pci-missing",
         .title = "The kernel has no vfio-pci",
         .explanation = "It is the driver through which a virtual machine gets a device.",
         .cure = "Install the kernel's full set of modules (on Ubuntu: linux-modules-extra), or a "
                 "kernel with CONFIG_VFIO_PCI.",
-        .action = configure},
+        .action = configure,
+        .terms = doctor::kAsRoot},
        no_vfio_pci},
       {{.id = "vfio-type1-missing",
         .title = "The kernel has no vfio_iommu_type1",
         .explanation = "Without it VFIO cannot program the IOMMU.",
         .cure = "Install the kernel's full set of modules.",
-        .action = configure},
+        .action = configure,
+        .terms = doctor::kAsRoot},
        no_type1},
       {{.id = "no-interrupt-remapping",
         .title = "The host does not remap interrupts",
         .explanation =
             "Without it a guest could send interrupts to any processor, so VFIO refuses.",
         .cure = "Switch interrupt remapping (VT-d or AMD-Vi, x2APIC) on in the firmware's setup.",
-        .action = configure},
+        .action = configure,
+        .terms = doctor::kInFirmware},
        no_interrupt_remapping},
       {{.id = "bar-unassigned",
         .title = "There is no room for the device's memory window",
@@ -467,7 +480,8 @@ std::vector<HostCause> make_table() {
         .cure = "Switch on Above 4G Decoding and Resizable BAR in the firmware's setup, or boot "
                 "with pci=realloc; in a virtual machine enlarge the 64-bit window (OVMF: "
                 "opt/ovmf/X-PciMmio64Mb; `gpuready vm args` writes it).",
-        .action = configure},
+        .action = configure,
+        .terms = doctor::kInFirmware},
        bar_unassigned},
       {{.id = "d3cold-stuck",
         .title = "The device does not wake from D3",
@@ -489,35 +503,30 @@ std::vector<HostCause> make_table() {
         .action = power_cycle,
         .lines = {"*: not ready *ms after *; giving up", "*: not ready *ms after * *; giving up",
                   "*: vfio_bar_restore: reset recovery - restoring BARs"}}},
-      {{.id = "boot-framebuffer",
-        .title = "The host's boot frame buffer holds the device's memory",
-        .explanation = "VFIO cannot reserve a memory window of the device, because it contains the "
-                       "firmware's frame buffer.",
-        .cure = "Choose another primary display in the firmware's setup; or boot with "
-                "initcall_blacklist=sysfb_init (before Linux 5.15: video=efifb:off), which takes "
-                "the picture from the host's display.",
-        .action = configure},
-       boot_framebuffer},
+      {of_core("boot-framebuffer", error), boot_framebuffer},
       {{.id = "attached-not-bound",
         .title = "A device that is attached has lost its VFIO driver",
         .explanation = "Somebody bound it elsewhere since; its virtual machine has it no more.",
         .cure = "End the virtual machine and give the device back.",
         .command = "gpuready vm recover",
-        .action = configure},
+        .action = configure,
+        .terms = doctor::kByReload},
        attached_and_not_bound},
       {{.id = "operation-not-ended",
         .title = "An operation on devices did not end",
         .explanation = "The journal names it; until it has ended its devices cannot be attached.",
         .cure = "Bring it to its end.",
         .command = "gpuready vm recover",
-        .action = configure},
+        .action = configure,
+        .terms = doctor::kAsRoot},
        not_ended},
       {{.id = "other-pass-through",
         .title = "A pass-through driver that is not VFIO's holds the device",
         .explanation = "Linux hypervisors take devices only from VFIO.",
         .cure =
             "Take it out of the kernel's command line or modprobe.d (pci-stub.ids=), and restart.",
-        .action = configure},
+        .action = configure,
+        .terms = doctor::kByReboot},
        other_pass_through},
       {{.id = "iommu-group-shared",
         .severity = warning,
@@ -526,7 +535,8 @@ std::vector<HostCause> make_table() {
                        "isolate them (PCIe ACS).",
         .cure = "Move the card to a slot that the processor serves itself, or give all of the "
                 "group away; `vm attach` moves them together.",
-        .action = configure},
+        .action = configure,
+        .terms = CureTerms{CureRisk::reboots, CurePlace::hardware, CureNeeds::power_off}},
        shared_groups},
       {{.id = "acs-override",
         .severity = warning,
@@ -534,14 +544,16 @@ std::vector<HostCause> make_table() {
         .explanation = "The groups are smaller than what the hardware isolates: a guest may reach "
                        "its neighbours' memory.",
         .cure = "Remove pcie_acs_override from the kernel's command line.",
-        .action = configure},
+        .action = configure,
+        .terms = doctor::kByReboot},
        acs_override},
       {{.id = "unsafe-interrupts",
         .severity = warning,
         .title = "VFIO is configured to allow unsafe interrupts",
         .explanation = "A guest can send interrupts to any processor of the host.",
         .cure = "Remove allow_unsafe_interrupts from modprobe.d and switch interrupt remapping on.",
-        .action = configure},
+        .action = configure,
+        .terms = doctor::kByReboot},
        unsafe_interrupts},
       {{.id = "in-quarantine",
         .severity = warning,
@@ -563,7 +575,8 @@ std::vector<HostCause> make_table() {
         .title = "The device may lose its power while VFIO has it",
         .explanation = "Some GPUs do not come back from D3cold.",
         .cure = "Let gpuready attach it, or forbid it by hand.",
-        .action = configure},
+        .action = configure,
+        .terms = doctor::kAsRoot},
        d3cold_allowed},
       {{.id = "iommu-faults",
         .severity = warning,
@@ -578,7 +591,8 @@ std::vector<HostCause> make_table() {
         .title = "Another driver gets the device at the next probe",
         .explanation = "driver_override names a driver that has it not.",
         .cure = "Clear it, unless it was set on purpose.",
-        .action = configure},
+        .action = configure,
+        .terms = doctor::kAsRoot},
        override_waits},
       {{.id = "bound-by-others",
         .severity = info,

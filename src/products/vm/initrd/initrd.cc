@@ -118,12 +118,15 @@ Result<void> pad(Sink& sink, std::size_t bytes) {
   return bytes == 0 ? Result<void>() : sink.write(std::string(bytes, '\0'));
 }
 
-// Pieces whose pages are mapped all at once: a fault for each page takes longer than the copy.
-Result<void> write_mapped(Sink& sink, std::span<const std::uint8_t> bytes) {
+// Pieces whose pages are mapped all at once: a fault for each page takes longer than the copy. What
+// is hashed is a copy, so that it is what is written.
+Result<void> write_mapped(Sink& sink, std::span<const std::uint8_t> bytes, Sha256Stream* hash) {
+  std::string copy;
   while (!bytes.empty()) {
     const auto piece = bytes.first(std::min(bytes.size(), kPieceBytes));
     (void)::madvise(const_cast<std::uint8_t*>(piece.data()), piece.size(), MADV_POPULATE_READ);
-    TRY(sink.write(view(piece)));
+    if (hash != nullptr) hash->add(copy = view(piece));
+    TRY(sink.write(hash != nullptr ? copy : view(piece)));
     bytes = bytes.subspan(piece.size());
   }
   return {};
@@ -214,6 +217,11 @@ class Builder {
     TRY(add_program(init, options_.guest));
     if (!options_.gpuready.empty())
       TRY(add_program("usr/lib/nvidia/bin/gpuready", options_.gpuready));
+    for (const auto& [name, from] : options_.extra)
+      if (from.empty())
+        add(name, Content{.mode = kNewcFolder | 0755});
+      else
+        TRY(add_file(name, from, 0755, nullptr));
     if (options_.segment) return {};
     for (const char* folder : {"dev", "proc", "sys", "run", "newroot"})
       add(folder, Content{.mode = kNewcFolder | 0755});
@@ -303,9 +311,11 @@ class Builder {
         TRY(sink.write(content.bytes));
       } else {
         const auto file = TRY(MappedFile::open(content.from));
-        if (file.bytes().size() != content.size_bytes)
+        Sha256Stream hash;
+        const bool has_its_size = file.bytes().size() == content.size_bytes;
+        if (has_its_size) TRY(write_mapped(sink, file.bytes(), options_.verify ? &hash : nullptr));
+        if (!has_its_size || (options_.verify && to_hex(hash.finish()) != digests_[name]))
           return fail(ErrorKind::io, content.from + " changed while it was read");
-        TRY(write_mapped(sink, file.bytes()));
       }
       TRY(pad(sink, newc_padding(content.size_bytes)));
     }
@@ -358,6 +368,10 @@ class Builder {
 };
 
 }  // namespace
+
+std::string guest_beside(std::string_view program) {
+  return gpuready::folder_of(program) + "/gpuready-guest";
+}
 
 Result<InitrdReport> write_initrd(const InitrdOptions& options, const std::string& path, Host& host,
                                   Storage& storage) {

@@ -7,6 +7,7 @@
 // of all that it was made from.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,9 +27,14 @@ struct InitrdOptions {
   // The driver alone, to be appended to an initrd that has an init: gpuready-guest is then
   // /usr/lib/nvidia/gpuready-guest.
   bool segment = false;
+  // More files, by their names in the initrd; from an empty name a folder.
+  std::map<std::string, std::string> extra = {};
   bool zstd = false;
-  bool verify = false;  // compare every file with its SHA-256 first
+  bool verify = false;  // compare every file with its SHA-256, and again what is written
 };
+
+// The guest's program, installed beside this one.
+std::string guest_beside(std::string_view program);
 
 struct InitrdReport {
   bool unchanged = false;  // what was there already is what would be written

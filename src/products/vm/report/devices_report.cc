@@ -177,7 +177,7 @@ std::string conclusion(const VmDevices& devices) {
   if (all.empty() && instances.empty() && devices.inventory.bus_unread)
     return fmt::format("Cannot tell whether a device is here: {}.", *devices.inventory.bus_unread);
   if (all.empty() && instances.empty())
-    return "No device that could be given to a virtual machine is here.";
+    return "This machine has no device that can be given to a virtual machine.";
   return fmt::format("{} of {} can be given to a virtual machine.", ready,
                      counted(all.size() + instances.size(), "device"));
 }

@@ -45,7 +45,7 @@ std::string conclusion(const VmDoctorReport& report) {
     return fmt::format("Cannot tell whether a device is here: {}.", *report.bus_unread);
   const auto errors = count(report, Severity::error), warnings = count(report, Severity::warning);
   if (report.side == "host" && report.devices == 0 && errors == 0)
-    return "No device that could be given to a virtual machine is here.";
+    return "This machine has no device that can be given to a virtual machine.";
   std::string text = errors > 0 ? counted(errors, "error") : std::string();
   if (warnings > 0) text += (text.empty() ? "" : " and ") + counted(warnings, "warning");
   if (report.side == "guest" &&

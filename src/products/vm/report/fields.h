@@ -141,7 +141,7 @@ FIELDS_OF(Outcome) {
   DERIVED(error_kind, to_string(it.error->kind), "Kind of the error: busy, hung, io and others.",
           {WHEN(it.error)});
   visit("quarantine", &T::unclean, "Devices in quarantine, by address, and why.", kAlways);
-  visit.hidden(&T::error, &T::vbios);
+  visit.hidden(&T::error, &T::vbios, &T::returned);
 }
 
 FIELDS_OF(Claim) {

@@ -25,9 +25,11 @@ std::string all_of(const Plan& plan) {
 // A plan without a name is for any virtual machine.
 std::string whom(const Plan& plan) { return plan.name.empty() ? "a virtual machine" : plan.name; }
 
-void show_plan(const Plan& plan, TerminalText& out) {
+// `concluded`: what is said of the plan below it.
+void show_plan(const Plan& plan, TerminalText& out, std::string_view concluded = "") {
   for (const auto& warning : plan.warnings) out.paragraph(0, {"warning: ", Ink::warn}, warning);
-  for (const auto& refusal : plan.refusals) out.paragraph(0, {"refused: ", Ink::bad}, refusal);
+  for (const auto& refusal : plan.refusals)
+    if (!concluded.ends_with(refusal)) out.paragraph(0, {"refused: ", Ink::bad}, refusal);
   if (!plan.refusals.empty() || plan.steps.empty()) return;
   out.heading(fmt::format("{} {} for {}", plan.operation == "attach" ? "Attach" : "Give back",
                           all_of(plan), whom(plan)));
@@ -70,8 +72,8 @@ std::string about(const Done& done, bool planned_only) {
   if (outcome.error)
     return fmt::format("{} failed and was taken back: {}", plan.operation, outcome.error->message);
   if (!outcome.unclean.empty())
-    return fmt::format("{} came back and is in quarantine: {}",
-                       outcome.unclean.begin()->first.text(), outcome.unclean.begin()->second);
+    return fmt::format("{} is in quarantine: {}", outcome.unclean.begin()->first.text(),
+                       outcome.unclean.begin()->second);
   return fmt::format("{} {} {}.", all_of(plan), attach ? "is attached for" : "is back from",
                      whom(plan));
 }
@@ -86,12 +88,13 @@ std::string render_plan(const Plan& plan, const TerminalStyle& style) {
 
 std::string render_terminal(const VmOperation& operation, const TerminalStyle& style) {
   TerminalText out(style);
+  const std::string concluded = conclusion(operation);
   for (const auto& done : operation.done) {
-    if (operation.planned_only || !done.plan.refusals.empty()) show_plan(done.plan, out);
+    if (operation.planned_only || !done.plan.refusals.empty()) show_plan(done.plan, out, concluded);
     if (!operation.planned_only && !style.quiet) show_outcome(done, out);
   }
   out.blank();
-  out.paragraph(0, {""}, conclusion(operation));
+  out.paragraph(0, {""}, concluded);
   return out.take();
 }
 

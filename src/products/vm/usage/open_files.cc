@@ -47,9 +47,10 @@ OpenFiles open_files_from(const ProbeDocument& document) {
   if (const auto& refused = member(summary, "refused");
       refused.is_number_unsigned() && refused.get<std::uint64_t>() > 0) {
     const auto& unread = member(summary, "unread");
-    out.unseen = fmt::format("open files of {} {}: not permitted; run this as root{}",
-                             refused.get<std::uint64_t>(), refused == 1u ? "process" : "processes",
-                             unread.is_string() ? "; " + printable(unread.get<std::string>()) : "");
+    out.unseen = fmt::format("open files of {} {}: {}", refused.get<std::uint64_t>(),
+                             refused == 1u ? "process" : "processes",
+                             unread.is_string() ? printable(unread.get<std::string>())
+                                                : "not permitted; run this as root");
   }
   return out;
 }

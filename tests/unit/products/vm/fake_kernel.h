@@ -16,6 +16,7 @@
 #include "value/json.h"
 #include "vm/attribute_child.h"
 #include "vm/inventory.h"
+#include "vm/operations.h"
 #include "vm/perform.h"
 
 namespace gpuready::vm {
@@ -30,6 +31,7 @@ class FakeKernel : public Host, public Storage {
     int resets = 0;
     std::string hangs_at = {};  // "unbind", "reset": a write to it never returns
     std::string physical_function = {};
+    std::string node = {};  // of its own driver
   };
   struct Options {
     std::string class_code = "0x030200", vendor = "0x10de";
@@ -72,6 +74,7 @@ class FakeKernel : public Host, public Storage {
         }
   }
 
+  std::map<std::string, std::string> links;  // of no file
   std::map<std::string, std::string> files;
   std::map<std::string, Device> devices;
   std::map<std::string, std::string> places;    // where links lead
@@ -79,7 +82,7 @@ class FakeKernel : public Host, public Storage {
   int mediated_made = 0;
   std::string log;                  // of the kernel
   std::set<std::string> forbidden;  // folders that this user may not list
-  std::set<std::string> drivers, services;
+  std::set<std::string> drivers, services, broken_services;
   std::map<std::string, std::vector<std::string>> open;  // pid -> device files
   unsigned refused = 0;                                  // processes that cannot be read
   // What a service holds open while it runs.
@@ -90,6 +93,9 @@ class FakeKernel : public Host, public Storage {
   std::map<std::string, Holder> holders;
   std::vector<std::string> commands;  // that were run
   bool clean_passes = true;
+  std::string clean_with;                    // of hands()
+  std::optional<std::string> guest_fails;    // instead of its report
+  std::function<void(Json&)> guest_reports;  // changes it, or the host's
   MemoryStorage disk;
   Storage* outer = nullptr;  // through which children write: a FailingStorage
 
@@ -153,6 +159,7 @@ class FakeKernel : public Host, public Storage {
     return fail_errno(path, ENOENT);
   }
   Result<std::string> read_link(const std::string& path) override {
+    if (const auto found = links.find(path); found != links.end()) return found->second;
     if (const auto rest = after_prefix(path, kMediated)) {
       const std::string uuid(rest->substr(0, rest->find('/')));
       const auto found = mediated.find(uuid);
@@ -278,7 +285,13 @@ class FakeKernel : public Host, public Storage {
 
   Hands hands(Storage& storage) {
     outer = &storage;
-    return {.host = *this, .storage = storage, .folder = "/state"};
+    return {.host = *this,
+            .storage = storage,
+            .folder = "/state",
+            .clean_with = clean_with,
+            .test_in_guest = [this](Host&, Storage&, const GuestTest& test) {
+              return run_guest(test);
+            }};
   }
 
   // Every device with the driver that it had, no override, and power management as it was.
@@ -288,7 +301,38 @@ class FakeKernel : public Host, public Storage {
 
   inline static const std::string kBus = "/sys/bus/pci/", kMediated = "/sys/bus/mdev/devices/";
 
+  // What a guest says of the one GPU that it has, as 0000:01:00.0.
+  Result<Json> run_guest(const GuestTest& test) {
+    commands.push_back("guest of " + test.bundle);
+    const auto& device = devices.at(test.device.text());
+    EXPECT_EQ(device.bound, "vfio-pci");
+    for (const auto& [address, other] : devices)
+      EXPECT_TRUE(other.group != device.group || other.bound == "vfio-pci") << address;
+    if (guest_fails) return fail(ErrorKind::unsupported, *guest_fails);
+    return report_of("0000:01:00.0");
+  }
+
  private:
+  Json report_of(const std::string& address) const {
+    Verdict verdict;
+    verdict.test = "memory";
+    verdict.pci_address = address;
+    verdict.status = clean_passes ? VerdictStatus::passed : VerdictStatus::failed;
+    verdict.coverage = Coverage{.tested_bytes = 99, .total_bytes = 100, .reserved_bytes = {}};
+    Gpu gpu;
+    gpu.pci = parse_pci_address(address);
+    gpu.uuid = "GPU-4b20d080-1b54-4048-85b3-a6a62d165c01";
+    gpu.ecc.enabled_now = true;
+    gpu.vbios_version = "96.00.5E.00.01";
+    Machine machine;
+    machine.gpus.push_back(std::move(gpu));
+    Json report = {{"exit_code", clean_passes ? 0 : 1},
+                   {"verdicts", Json::array({to_json(verdict)})},
+                   {"machine", to_json(machine)}};
+    if (guest_reports) guest_reports(report);
+    return report;
+  }
+
   std::map<std::string, Result<std::string>> answers_;  // of ask_driver()
   const Device* device_of(const std::string& path) const {
     const auto rest = after_prefix(path, kBus + "devices/");
@@ -325,6 +369,11 @@ inline Result<void> FakeKernel::write_attribute(const std::string& path, std::st
     if (!drivers.contains(driver) || device == devices.end()) return fail_errno(path, ENODEV);
     if (rest->ends_with("/unbind")) {
       if (device->second.bound != driver) return fail_errno(path, ENODEV);
+      for (const auto& [pid, paths] : open)
+        for (const auto& node : paths)
+          EXPECT_NE(node, driver == "vfio-pci" ? "/dev/vfio/" + std::to_string(device->second.group)
+                                               : device->second.node)
+              << "unbound under a user's feet";
       device->second.bound.clear();
       return {};
     }
@@ -380,17 +429,13 @@ inline Result<JobOutcome> FakeKernel::run(const Job& job) {
   }
   if (!job.args.empty() && job.args[0] == "check") {
     commands.push_back("check");
-    Verdict verdict;
-    verdict.test = "memory";
-    verdict.pci_address = job.args[4];
-    verdict.status = clean_passes ? VerdictStatus::passed : VerdictStatus::failed;
-    verdict.coverage = Coverage{.tested_bytes = 99, .total_bytes = 100, .reserved_bytes = {}};
-    out.out = dump(
-        Json{{"exit_code", clean_passes ? 0 : 1}, {"verdicts", Json::array({to_json(verdict)})}});
+    out.out = dump(report_of(job.args[4]));
     return out;
   }
   commands.push_back(job.program + " " + join(job.args, " "));
-  if (job.program == "systemctl") {
+  if (job.program == "systemctl" && broken_services.contains(job.args[1])) {
+    out.exit_code = 1;
+  } else if (job.program == "systemctl") {
     if (job.args[0] == "stop")
       services.erase(job.args[1]);
     else
@@ -421,6 +466,16 @@ inline ::testing::AssertionResult FakeKernel::is_given_away(
     if (devices.at(address).bound != "vfio-pci")
       return ::testing::AssertionFailure() << address << " is not with vfio-pci";
   return ::testing::AssertionSuccess();
+}
+
+// What a restart does where hold() runs before drivers load.
+inline void restart_and_hold(FakeKernel& kernel, Hands& hands) {
+  kernel.restart(MemoryStorage::Names::all);
+  for (auto& [address, device] : kernel.devices) device.bound.clear();
+  const auto held = hold(hands);
+  ASSERT_TRUE(held) << held.error().message;
+  for (const auto& done : *held) EXPECT_TRUE(done.ok());
+  for (auto& [address, device] : kernel.devices) kernel.load_driver(device);
 }
 
 }  // namespace gpuready::vm

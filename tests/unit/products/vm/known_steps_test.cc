@@ -49,6 +49,13 @@ PlanAction reset(std::string methods) {
 PlanAction renew(std::string path, std::string value) {
   return {.kind = ActionKind::renew, .path = std::move(path), .value = std::move(value)};
 }
+PlanAction in_guest(std::vector<PciAddress> held, std::string driver, std::string bundle) {
+  return {.kind = ActionKind::clean,
+          .device = kGpu,
+          .devices = std::move(held),
+          .driver = std::move(driver),
+          .path = std::move(bundle)};
+}
 const std::string kPages = "/sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages";
 
 TEST(KnownSteps, WhatPlansAreMadeOfIsTaken) {
@@ -63,7 +70,8 @@ TEST(KnownSteps, WhatPlansAreMadeOfIsTaken) {
         command({"systemctl", "restart", "nvidia-dcgm.service"}),
         command({"nvidia-smi", "-i", "0000:17:00.0", "-pm", "0"}), renew(kCreate, kUuid),
         PlanAction{.kind = ActionKind::idle, .devices = {kGpu}, .instances = {kUuid}},
-        PlanAction{.kind = ActionKind::clean, .device = kGpu}}) {
+        PlanAction{.kind = ActionKind::clean, .device = kGpu},
+        in_guest({kGpu}, "vfio-pci", "/b")}) {
     const auto known = check_known_steps(with(action));
     EXPECT_TRUE(known) << known.error().message;
   }
@@ -109,6 +117,10 @@ TEST(KnownSteps, AnythingElseIsRefused) {
         renew("/sys/class/mdev_bus/0000:17:00.0/mdev_other/nvidia-474/create", kUuid),
         renew("/sys/class/mdev_bus/0000:17:00.0/mdev_supported_types/nvidia-474/remove", kUuid),
         PlanAction{.kind = ActionKind::clean},
+        in_guest({kGpu}, "nvidia", "/b"),
+        in_guest({kGpu}, "vfio-pci", "b"),
+        in_guest({}, "vfio-pci", "/b"),
+        in_guest({*parse_pci_address("0000:65:00.0"), kGpu}, "vfio-pci", "/b"),
         PlanAction{.kind = ActionKind::rom}}) {
     EXPECT_FALSE(check_known_steps(with(action))) << action.path << action.value;
     auto undone = with(driver(ActionKind::bind, "nvidia"));
@@ -151,7 +163,10 @@ TEST(KnownSteps, NoKindHasTheFieldsOfAnother) {
       forge([](PlanAction& a) { a.devices = {kGpu}; });
       forge([](PlanAction& a) { a.instances = {kUuid}; });
     } else {
-      forge([](PlanAction& a) { a.device = kGpu; });
+      forge([](PlanAction& a) {  // one that it proves nothing of
+        a.device = kGpu;
+        a.devices.clear();
+      });
     }
     ASSERT_GE(forged.size(), 4u);
     for (const auto& step : forged)

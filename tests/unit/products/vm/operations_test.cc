@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include "doubles/failing_storage.h"
 #include "unit/products/vm/fake_kernel.h"
 #include "vm/identity.h"
@@ -22,6 +24,13 @@ void fill(FakeKernel& kernel) {
 }
 
 AttachRequest for_guest() { return {.name = "guest-1", .devices = {kGpu}}; }
+
+// Without the reports that are kept for comparison.
+std::vector<std::string> journal_of(const FakeKernel& kernel) {
+  auto names = kernel.disk.names("/state");
+  std::erase_if(names, [](const std::string& name) { return name.ends_with(".clean.json"); });
+  return names;
+}
 
 std::string reasons(const Plan& plan) { return join(plan.refusals, "; "); }
 
@@ -66,7 +75,7 @@ TEST(VmOperations, ThereAndBack) {
   EXPECT_TRUE(kernel.is_as_at_first());
   EXPECT_EQ(kernel.devices[kGpuText].resets, 2);
   EXPECT_TRUE(std::ranges::find(kernel.commands, "check") != kernel.commands.end());
-  EXPECT_EQ(kernel.disk.names("/state"), std::vector<std::string>{"/state/lock"});
+  EXPECT_EQ(journal_of(kernel), std::vector<std::string>{"/state/lock"});
 }
 
 TEST(VmOperations, AnOrdinaryUserSeesTheDevicesWithoutTheJournal) {
@@ -119,12 +128,12 @@ TEST(VmOperations, AJournalThatNeverBeganIsNoClaim) {
   auto hands = kernel.hands(kernel);
   EXPECT_TRUE(attach(hands, for_guest())->ok());
   EXPECT_TRUE(detach(hands, "guest-1", {}));
-  EXPECT_EQ(kernel.disk.names("/state"), std::vector<std::string>{"/state/lock"});
+  EXPECT_EQ(journal_of(kernel), std::vector<std::string>{"/state/lock"});
 
   // Of an id that no later attach takes: recover removes it.
   ASSERT_TRUE(kernel.disk.create("/state/000007.1.attach.jsonl.new", 0600));
   ASSERT_TRUE(recover(hands));
-  EXPECT_EQ(kernel.disk.names("/state"), std::vector<std::string>{"/state/lock"});
+  EXPECT_EQ(journal_of(kernel), std::vector<std::string>{"/state/lock"});
 }
 
 // An operation of `devices` that ended.
@@ -283,7 +292,7 @@ TEST(VmOperations, IdlenessIsProvenAgainBeforeUnbinding) {
   EXPECT_EQ(done->outcome.error->kind, ErrorKind::busy);
   EXPECT_TRUE(done->outcome.whole());
   EXPECT_TRUE(kernel.is_as_at_first());
-  EXPECT_EQ(kernel.disk.names("/state"), std::vector<std::string>{"/state/lock"});
+  EXPECT_EQ(journal_of(kernel), std::vector<std::string>{"/state/lock"});
 }
 
 // ---- eight GPUs behind NVSwitches, here one that goes, one that stays and a switch
@@ -417,7 +426,7 @@ TEST(VmOperations, ADriverThatNeverReturnsLosesNothingElse) {
   const auto recovered = recover(hands);
   ASSERT_TRUE(recovered);
   EXPECT_TRUE(kernel.is_as_at_first());
-  EXPECT_EQ(kernel.disk.names("/state"), std::vector<std::string>{"/state/lock"});
+  EXPECT_EQ(journal_of(kernel), std::vector<std::string>{"/state/lock"});
 }
 
 // What could not be taken back is not "rolled back": recover goes on with the detach.
@@ -466,6 +475,75 @@ TEST(VmOperations, AServiceOfTheOnlyGpuRunsAgainWhenItComesBack) {
   EXPECT_FALSE(kernel.services.contains("nvidia-persistenced.service"));
   ASSERT_TRUE(detach(hands, "guest-1", {}));
   EXPECT_TRUE(kernel.is_as_at_first());
+}
+
+bool recovers(Hands& hands) {
+  const auto done = recover(hands);
+  return done && !done->empty() && done->front().ok();
+}
+
+// Ctrl-C while the host's driver has it again, and a program that found it.
+TEST(VmOperations, WhatIsUsedAgainIsNotTakenBack) {
+  FakeKernel kernel;
+  kernel.add(kGpuText, {});
+  kernel.add(kAudioText, {.class_code = "0x040300", .native = "snd_hda_intel"});
+  auto hands = kernel.hands(kernel);
+  ASSERT_TRUE(attach(hands, for_guest())->ok());
+  std::atomic<bool> cancel = false;
+  hands.cancel = &cancel;
+  kernel.devices[kAudioText].node = "/dev/snd/pcmC0D3p";
+  kernel.files["/sys/bus/pci/devices/0000:17:00.1/sound/card0/pcmC0D3p/dev"] = "116:2\n";
+  hands.progress = [&](std::string_view what) {
+    if (!contains(what, "/power/control")) return;
+    kernel.open["4711"] = {"/dev/snd/pcmC0D3p"};
+    cancel = true;
+  };
+  const auto detached = detach(hands, "guest-1", {});
+  ASSERT_TRUE(detached && detached->front().outcome.error);
+  EXPECT_TRUE(contains(join(detached->front().outcome.left, "; "), "process 4711 holds"));
+  EXPECT_EQ(kernel.devices[kAudioText].bound, "snd_hda_intel");
+  cancel = false;
+  hands.progress = nullptr;
+  kernel.open.clear();
+  EXPECT_TRUE(recovers(hands));
+  EXPECT_TRUE(kernel.is_as_at_first());
+}
+
+// It died before its last line, and somebody started the virtual machine all the same.
+TEST(VmOperations, WhatAGuestHasIsNotTakenBack) {
+  FakeKernel kernel;
+  fill(kernel);
+  auto hands = kernel.hands(kernel);
+  ASSERT_TRUE(attach(hands, for_guest())->ok());
+  const std::string journal = "/state/000001.1.attach.jsonl";
+  auto text = *kernel.disk.content(journal);
+  text.erase(text.find("{\"end\""));
+  ASSERT_TRUE(kernel.disk.unlink(journal));
+  ASSERT_TRUE((*kernel.disk.create(journal, 0600))->write(text));
+  kernel.open["4711"] = {"/dev/vfio/1"};
+  const auto refused = recover(hands);
+  ASSERT_TRUE(refused && !refused->empty() && refused->front().outcome.error);
+  EXPECT_TRUE(contains(refused->front().outcome.error->message, "4711"));
+  EXPECT_TRUE(kernel.is_given_away({kGpuText, kAudioText}));
+  kernel.open.clear();
+  EXPECT_TRUE(recovers(hands));
+  EXPECT_TRUE(kernel.is_as_at_first());
+}
+
+// The device is back and clean; that a service does not start is another matter.
+TEST(VmOperations, AServiceThatDoesNotStartKeepsNoDevice) {
+  FakeKernel kernel;
+  kernel.add(kGpuText, {});
+  kernel.serve("nvidia-dcgm.service", "812", "nv-hostengine", {"/dev/nvidia0"});
+  auto hands = kernel.hands(kernel);
+  ASSERT_TRUE(attach(hands, for_guest())->ok());
+  kernel.broken_services.insert("nvidia-dcgm.service");
+  const auto detached = detach(hands, "guest-1", {});
+  ASSERT_TRUE(detached);
+  EXPECT_TRUE(detached->front().ok()) << detached->front().outcome.error.value_or(Error{}).message;
+  EXPECT_TRUE(contains(join(detached->front().outcome.notes, "; "), "nvidia-dcgm.service"));
+  EXPECT_EQ(kernel.devices[kGpuText].bound, "nvidia");
+  EXPECT_TRUE(read_state(kernel, "/state")->claims.empty());
 }
 
 // A driver sets power management when it takes a device: what was there before is written after it.
@@ -571,7 +649,7 @@ TEST(VmOperations, ADeviceWithoutAResetWaitsForARestart) {
   kernel.files["/proc/sys/kernel/random/boot_id"] = "22222222-1111-1111-1111-111111111111\n";
   const auto recovered = recover(hands);
   ASSERT_TRUE(recovered && recovered->size() == 1 && recovered->front().ok());
-  EXPECT_EQ(kernel.disk.names("/state"), std::vector<std::string>{"/state/lock"});
+  EXPECT_EQ(journal_of(kernel), std::vector<std::string>{"/state/lock"});
   EXPECT_TRUE(attach(hands, for_guest())->ok());
 }
 
@@ -649,16 +727,6 @@ TEST(VmOperations, ADeviceWithoutAResetIsBackAfterARestart) {
   EXPECT_TRUE(attach(hands, for_guest())->ok());
 }
 
-// What a restart does where hold() runs before drivers load.
-void restart_and_hold(FakeKernel& kernel, Hands& hands) {
-  kernel.restart(MemoryStorage::Names::all);
-  for (auto& [address, device] : kernel.devices) device.bound.clear();
-  const auto held = hold(hands);
-  ASSERT_TRUE(held) << held.error().message;
-  for (const auto& done : *held) EXPECT_TRUE(done.ok());
-  for (auto& [address, device] : kernel.devices) kernel.load_driver(device);
-}
-
 TEST(VmOperations, NoDriverGetsAnUndecidedDeviceAtBoot) {
   FakeKernel kernel;
   fill(kernel);
@@ -729,12 +797,49 @@ TEST(VmOperations, AnotherVbiosKeepsADeviceInQuarantine) {
   ASSERT_TRUE(detached);
   ASSERT_TRUE(detached->front().outcome.unclean.contains(kGpu));
   EXPECT_TRUE(contains(detached->front().outcome.unclean.at(kGpu), "VBIOS"));
-  // That its memory is clean changes nothing.
+  // That its memory is clean changes nothing, nor does a ROM that can no longer be read.
+  kernel.files[rom] = "";
   ASSERT_TRUE(recover(hands));
   EXPECT_FALSE(attach(hands, for_guest())->plan.refusals.empty());
   kernel.files[rom] = "the maker's";
   ASSERT_TRUE(recover(hands));
   EXPECT_TRUE(attach(hands, for_guest())->ok());
+}
+
+// One of two comes back clean and goes to another guest: a restart does not let the claim of the
+// first give it to the host. Journals of before this do not say that it returned.
+TEST(VmOperations, WhatReturnedIsOfTheNextClaimOnly) {
+  for (const bool is_told : {true, false}) {
+    FakeKernel kernel;
+    fill(kernel);
+    const PciAddress second = *parse_pci_address("0000:65:00.0");
+    const std::string rom = std::string("/sys/bus/pci/devices/") + kGpuText + "/rom";
+    kernel.files[rom] = "the maker's";
+    auto hands = kernel.hands(kernel);
+    ASSERT_TRUE(attach(hands, {.name = "guest-1", .devices = {kGpu, second}})->ok());
+    kernel.files[rom] = "the guest's";
+    const auto detached = detach(hands, "guest-1", {});
+    ASSERT_TRUE(detached && detached->front().outcome.unclean.size() == 1);
+    // Functions of one slot return together.
+    EXPECT_EQ(read_state(kernel, "/state")->claims.front().attached().devices,
+              (std::vector{kGpu, *parse_pci_address(kAudioText)}));
+    if (!is_told) {
+      const std::string journal = "/state/000001.2.detach.jsonl";
+      auto text = *kernel.disk.content(journal);
+      const auto at = text.find("{\"returned\"");
+      ASSERT_NE(at, text.npos);
+      text.erase(at, text.find('\n', at) + 1 - at);
+      ASSERT_TRUE(kernel.disk.unlink(journal));
+      const auto file = *kernel.disk.create(journal, 0600);
+      ASSERT_TRUE(file->write(text) && file->sync() && kernel.disk.sync_folder("/state"));
+    }
+    ASSERT_TRUE(attach(hands, {.name = "guest-2", .devices = {second}})->ok());
+    const int resets = kernel.devices["0000:65:00.0"].resets;
+    restart_and_hold(kernel, hands);
+    ASSERT_TRUE(recover(hands));
+    EXPECT_EQ(kernel.devices["0000:65:00.0"].resets, resets + 1) << "before its driver has it";
+    EXPECT_TRUE(kernel.is_as_at_first());
+  }
 }
 
 // PCI Express option ROMs have at most 16 MiB.
@@ -840,6 +945,8 @@ TEST(VmOperations, ADeviceThatIsGoneStaysInQuarantineOrIsLetGo) {
     ASSERT_TRUE(detached);
     EXPECT_EQ(detached->front().outcome.unclean.size(), 1u);
     EXPECT_EQ(kernel.devices["0000:65:00.0"].bound, "nvidia");
+    EXPECT_TRUE(read_state(kernel, "/state")->claims.front().attached().devices.empty())
+        << "the other one returned";
     if (let_go) {
       ASSERT_TRUE(recover(hands, {kGpu}));
       EXPECT_TRUE(read_state(kernel, "/state")->claims.empty());
@@ -963,6 +1070,24 @@ TEST(VmOperationsWalk, DetachWhenAWriteFails) { walk(true, Then::goes_on); }
 TEST(VmOperationsWalk, DetachWhenItDies) { walk(true, Then::process_dies); }
 TEST(VmOperationsWalk, DetachOfASharedBusWhenItDies) {
   walk(true, Then::process_dies, share_bus_reset);
+}
+// A host without a driver for the GPU.
+void test_in_guests(FakeKernel& kernel) {
+  kernel.clean_with = "/bundle";
+  auto& gpu = kernel.devices[kGpuText];
+  gpu.native = gpu.bound = "";
+}
+TEST(VmOperationsWalk, DetachWithAGuestsTestWhenAWriteFails) {
+  walk(true, Then::goes_on, test_in_guests);
+}
+TEST(VmOperationsWalk, DetachWithAGuestsTestWhenItDies) {
+  walk(true, Then::process_dies, test_in_guests);
+}
+TEST(VmOperationsWalk, DetachWithAGuestsTestWhenThePowerGoes) {
+  walk(true, Then::power_cut_names_all, test_in_guests);
+}
+TEST(VmOperationsWalk, DetachWithAGuestsTestWhenThePowerGoesAndNamesAreLost) {
+  walk(true, Then::power_cut_names_synced, test_in_guests);
 }
 TEST(VmOperationsWalk, DetachWhenThePowerGoes) { walk(true, Then::power_cut_names_all); }
 TEST(VmOperationsWalk, DetachWhenThePowerGoesAndNamesAreLost) {

@@ -160,8 +160,8 @@ TEST(VmVgpu, OneThatDoesNotExistOrIsUsedIsRefused) {
   ASSERT_TRUE(absent);
   EXPECT_EQ(join(absent->plan.refusals, ""),
             other +
-                ": there is no such mediated device; gpuready vm list names them, and the GPU's "
-                "driver makes them");
+                " is not a mediated device of this machine; `gpuready vm list` lists them, and the "
+                "GPU's driver makes them");
   kernel.open["42"] = {"/dev/vfio/77"};
   const auto used = attach(hands, {.name = "guest", .devices = {}, .instances = {kUuid}});
   ASSERT_TRUE(used);

@@ -38,13 +38,18 @@ std::string reaches() {
 
 template <class Rows>
 std::string table(std::string_view title, const Rows& rows, auto&& belongs) {
-  std::string text =
-      fmt::format("\n### {}\n\n| id | severity | action | what |\n|---|---|---|---|\n", title);
-  for (const auto& row : rows)
-    if (belongs(row))
-      text += fmt::format("| `{}` | {} | `{}` | {} |\n",
-                          row.finding_ids.empty() ? row.id : row.finding_ids.front(),
-                          to_string(row.severity), to_string(row.action), row.title);
+  std::string text = fmt::format(
+      "\n### {}\n\n| id | severity | action | risk | place | needs | what |\n"
+      "|---|---|---|---|---|---|---|\n",
+      title);
+  for (const doctor::Cause& row : rows) {
+    if (!belongs(row)) continue;
+    const auto terms = doctor::terms_of(row);
+    text += fmt::format("| `{}` | {} | `{}` | {} | {} | {} | {} |\n",
+                        row.finding_ids.empty() ? row.id : row.finding_ids.front(),
+                        to_string(row.severity), to_string(row.action), words_of(terms.risk),
+                        words_of(terms.place), words_of(terms.needs), row.title);
+  }
   return text;
 }
 
@@ -82,8 +87,13 @@ TEST(Actions, TheDocsAreCurrent) {
           "`reboot` is `RESTART_BM`. A dash:\nthey have no word for it.\n\n" +
           words_of_others() +
           "\n## The causes\n\n"
-          "Severity and action are those of the row. What a machine shows may change both: "
-          "[findings.md](findings.md).\n" +
+          "Severity, action and terms are those of the row. What a machine shows may change them: "
+          "[findings.md](findings.md).\nTerms are what the cure costs those who use the machine, "
+          "where "
+          "it is done, and what must hold before "
+          "([fields.md](fields.md#cure_terms)).\nInside a container or virtual machine the place "
+          "is "
+          "the one that can do it.\n" +
           table("doctor and check", doctor::causes(), is_of_doctor) +
           table("Compared with a baseline, or with the time before a test", doctor::causes(),
                 std::not_fn(is_of_doctor)) +
@@ -100,6 +110,9 @@ TEST(Causes, AnIdHasOneText) {
     EXPECT_FALSE(row.title.empty() || row.explanation.empty()) << row.id;
     EXPECT_TRUE(row.severity != Severity::error || row.action != Action::none) << row.id;
     EXPECT_TRUE(row.severity != Severity::info || row.action == Action::none) << row.id;
+    // Actions say what most cures cost; changes of settings differ, so each row says its own.
+    const bool differs = row.action == Action::configure || row.action == Action::ask_host;
+    EXPECT_TRUE(row.terms || !differs) << row.id << " has no terms";
   };
   for (const auto& row : doctor::causes()) check(row);
   for (const auto& row : host_causes()) check(row);

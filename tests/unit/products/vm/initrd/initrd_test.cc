@@ -176,6 +176,27 @@ TEST_F(Initrd, WhatDoesNotFitIsRefused) {
   EXPECT_NE(refused().find("not a driver bundle"), std::string::npos);
 }
 
+// Another user swaps a file of the same size after it was compared with the bundle's list.
+TEST_F(Initrd, WhatIsWrittenIsWhatWasVerified) {
+  options_.verify = true;
+  for (const bool zstd : {false, true})
+    for (const std::string name : {"bundle/lib/libcuda.so.580.65.06", "guest"}) {
+      options_.zstd = zstd;
+      const auto good = folder_.read(name);
+      FailingStorage storage(live_storage(), {});
+      storage.before_call = [&](StorageCall call) {
+        auto other = good;
+        other.back() = static_cast<char>(other.back() ^ 1);
+        if (call == StorageCall::create_unnamed) folder_.write(name, other);
+      };
+      const auto report = write_initrd(options_, folder_.path("none"), *host_, storage);
+      EXPECT_TRUE(!report && contains(report.error().message, name + " changed while it was read"))
+          << name;
+      EXPECT_FALSE(std::filesystem::exists(folder_.path("none")));
+      folder_.write(name, good);
+    }
+}
+
 TEST_F(Initrd, ALinkOutOfTheBundleIsRefused) {
   const auto library = folder_.path("bundle/lib/libcuda.so.580.65.06");
   std::filesystem::rename(library, folder_.path("secret"));

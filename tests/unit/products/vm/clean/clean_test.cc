@@ -1,4 +1,4 @@
-#include "vm/clean.h"
+#include "vm/clean/clean.h"
 
 #include <gtest/gtest.h>
 
@@ -41,7 +41,7 @@ TEST(VmClean, TheTestEndsAtItsDeadline) {
     std::optional<std::chrono::milliseconds> limit;
   } kernel;
   kernel.add(kGpu.text(), {});
-  EXPECT_TRUE(clean(kernel, kGpu, std::chrono::minutes(7)));
+  EXPECT_TRUE(clean(kGpu, "/state", std::chrono::minutes(7), kernel, kernel));
   EXPECT_EQ(kernel.limit, std::chrono::minutes(7));
 }
 
