@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "base/json.h"
-#include "vm/clean.h"
+#include "vm/clean/clean.h"
 #include "vm/host_facts.h"
 #include "vm/perform.h"
 #include "vm/usage/storage_use.h"

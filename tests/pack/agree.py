@@ -22,7 +22,7 @@ nvidia-cusolver nvidia-cusolver-cu12 nvidia-cusparse nvidia-cusparse-cu12 nvidia
 nvidia-npp-cu12 nvidia-nvjpeg-cu12 nvidia-nccl-cu12 nvidia-nccl-cu13 nvidia-nccl-cu12==2.21.5 nvidia-nvshmem-cu12
 nvidia-nvshmem-cu13 nvidia-nvimgcodec-cu12 cutensor-cu12 cutensor-cu13 cupy-cuda12x cupy-cuda13x cupy-cuda11x
 triton triton==3.1.0 bitsandbytes bitsandbytes==0.43.3 faiss-gpu-cu12 xgboost xgboost==2.1.4 lightgbm sgl-kernel
-tensorflow==2.18.0 spconv-cu120 xformers flashinfer-python vllm llama-cpp-python""".split()
+tensorflow==2.18.0 torchvision torchaudio spconv-cu120 xformers flashinfer-python vllm parakeet-cpp-cuda""".split()
 
 
 def run(*words):

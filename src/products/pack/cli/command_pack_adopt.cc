@@ -30,7 +30,7 @@ std::vector<std::string> files_of_archive(const std::string& text) {
 
 Result<pack::Recipe> recipe_of(Host& host, const PackAdoptOptions& options) {
   pack::Recipe recipe;
-  if (options.recipe) recipe = TRY(read_recipe(host, *options.recipe));
+  if (options.recipe) recipe = TRY(read_recipe(host, *options.recipe, false));
   if (!options.recipe && (!options.name || !options.version))
     return fail(ErrorKind::bad_input, "name a --recipe, or --name and --version");
   recipe.name = options.name.value_or(recipe.name);

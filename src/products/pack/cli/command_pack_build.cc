@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "base/cuda_releases.h"
 #include "cli/deliver_report.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
@@ -89,6 +90,8 @@ Result<int> run_pack_build(const PackBuildOptions& options) {
 }  // namespace
 
 void declare_pack_build(CommandSpec& command) {
+  std::vector<std::string> releases;
+  for (const auto& known : cuda_releases()) releases.emplace_back(known.cuda);
   auto options = std::make_shared<PackBuildOptions>();
   command.run = [options] { return run_pack_build(*options); };
   command.add({
@@ -110,7 +113,8 @@ void declare_pack_build(CommandSpec& command) {
       {.name = "--containerfile",
        .value = &options->containerfile,
        .help = "Only print a Containerfile that builds the variants with this CUDA release",
-       .type = "CUDA"},
+       .type = "CUDA",
+       .such_as = releases},
       {.name = "--no-build",
        .value = &options->no_build,
        .help = "Use the folders as they are; run no build command"},

@@ -110,7 +110,7 @@ void declare_pack_env(CommandSpec& command) {
   command.footer =
       "For a shell: eval \"$(gpuready pack env NAME)\". Comments name the system libraries that "
       "the\npackage replaces. Exit codes: 0 done, or nothing changed; 1 this machine now needs "
-      "another\nvariant; 4 nothing is installed.";
+      "another\nvariant; 2 nothing is installed.";
 }
 
 }  // namespace gpuready::cli

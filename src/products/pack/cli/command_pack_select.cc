@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "base/clock.h"
@@ -29,18 +30,37 @@ Result<SelectReport> select_for_pip(const PackSelectOptions& options) {
     return fail(ErrorKind::bad_input,
                 fmt::format("{}: pip's builds of it are not known here; those of {} are",
                             options.from, join(pack::pip_packages(), ", ")));
-  SelectReport report{builds->name, builds->version, TRY(machine_for(options.machine)), {}};
+  SelectReport report{builds->name, {}, TRY(machine_for(options.machine)), {}};
   report.selection = pack::select_variant(*builds, report.machine);
+  // There is one for the CPU, which has no floors.
+  report.version = pack::pip_version(report.name, report.selection.variants.front());
   return report;
 }
 
-// One line for pip on standard output, and what the choice leaves out on standard error.
+std::string names_of(const std::vector<std::size_t>& gpus, const pack::SelectMachine& machine) {
+  std::vector<std::string> names;
+  for (const auto gpu : gpus)
+    if (const auto name = machine.gpus[gpu].text(); std::ranges::find(names, name) == names.end())
+      names.push_back(name);
+  return join(names, ", ");
+}
+
+// One line for pip on standard output. On standard error what it leaves out: GPUs that need another
+// build, thus another environment, and those that none serves.
 Result<int> print_for_pip(const SelectReport& report) {
   const auto& selection = report.selection;
-  if (selection.variants.empty()) return complain({ErrorKind::unsupported, selection.reason, 0});
+  const auto& first = selection.variants.front();
   if (selection.for_cpu || selection.variants.size() > 1 || !selection.unserved.empty())
     complain(selection.reason);
-  TRY(write_file("-", pack::pip_arguments(report.name, selection.variants.front()) + "\n"));
+  for (const auto& build : selection.considered)
+    if (build.chosen && !selection.for_cpu && selection.variants.size() > 1)
+      complain(fmt::format("{} serves {}{}", build.name, names_of(build.serves, report.machine),
+                           build.name == first ? ""
+                                               : ": in an environment of its own, pip install " +
+                                                     pack::pip_arguments(report.name, build.name)));
+  if (!selection.for_cpu && !selection.unserved.empty())
+    complain("no build serves " + names_of(selection.unserved, report.machine));
+  TRY(write_file("-", pack::pip_arguments(report.name, first) + "\n"));
   return static_cast<int>(exit_of(selection));
 }
 

@@ -75,15 +75,15 @@ Result<void> make_named_folder(const char* option, const std::string& folder) {
               made.error().code);
 }
 
-Result<pack::Recipe> read_recipe(Host& host, const std::string& path) {
+Result<pack::Recipe> read_recipe(Host& host, const std::string& path, bool uses_folders) {
   const bool is_default = path == kDefaultRecipe;
   const auto text = is_default ? host.read_believed(path) : host.read_file(path);
   if (!text && is_default && text.error().kind != ErrorKind::not_found)
     return fail(text.error().kind,
                 fmt::format("{}. To trust the recipe, name it: ./{}", text.error().message, path));
   if (!text) return std::unexpected(text.error());
-  return pack::parse_recipe(*text, path,
-                            std::filesystem::path(absolute(path)).parent_path().string());
+  return pack::parse_recipe(
+      *text, path, std::filesystem::path(absolute(path)).parent_path().string(), uses_folders);
 }
 
 std::vector<std::string> files_of_recipe(const std::string& path) {

@@ -35,7 +35,7 @@ std::vector<std::string> files_of_release(const std::string& from);
 std::vector<std::string> files_of_package(const std::string& name);
 inline constexpr const char* kDefaultRecipe = "pack.toml";
 // The recipe in a file. Root does not take the default one where another user could have put it.
-Result<pack::Recipe> read_recipe(Host& host, const std::string& path);
+Result<pack::Recipe> read_recipe(Host& host, const std::string& path, bool uses_folders = true);
 
 Option key_option(std::optional<std::string>& key);
 

@@ -250,6 +250,17 @@ std::vector<std::string> problems_of(const BuiltVariant& built) {
   return problems;
 }
 
+namespace {
+
+bool all_load_on(const CudaTarget& target, const std::vector<FileCode>& files) {
+  const CudaTarget gpu{target.major, target.minor, 0};
+  return std::ranges::all_of(files, [&](const FileCode& file) {
+    return explain(file, {.cuda = gpu}, {}).runs != Runs::none;
+  });
+}
+
+}  // namespace
+
 Result<std::vector<std::string>> architectures_of_code(const Variant& variant) {
   std::map<CudaTarget, Architecture> found;
   const auto files = judged_files(variant);
@@ -263,11 +274,7 @@ Result<std::vector<std::string>> architectures_of_code(const Variant& variant) {
       }
   std::vector<std::string> architectures;
   for (const auto& [target, architecture] : found) {
-    const CudaTarget gpu{target.major, target.minor, 0};
-    if (!std::ranges::all_of(files, [&](const FileCode& file) {
-          return explain(file, {.cuda = gpu}, {}).runs != Runs::none;
-        }))
-      continue;
+    if (!all_load_on(target, files)) continue;
     architectures.push_back(target.number() + (!architecture.cubin ? "-virtual"
                                                : architecture.ptx  ? "+PTX"
                                                                    : ""));
@@ -308,11 +315,14 @@ std::vector<std::string> declared_beside_scanned(const Variant& variant) {
       if (wanted && std::ranges::none_of(targets, has(target)))
         wrong.push_back(fmt::format("{} is declared, and no file has code for {}", text, target));
   }
-  // Libraries of others bring code for more GPUs; what every file has is the variant's own.
+  // Libraries of others bring code for more GPUs; what every file has is the variant's own, unless
+  // a floor keeps it from that GPU.
   if (targets.empty()) return wrong;
   for (const auto& target : targets.front()) {
-    if (std::ranges::all_of(targets, has(target)) && target.starts_with("sm_") &&
-        !declared.contains(target))
+    const auto own =
+        target.starts_with("sm_") ? parse_architecture(target.substr(3)) : std::nullopt;
+    if (own && std::ranges::all_of(targets, has(target)) && !declared.contains(target) &&
+        all_load_on(own->target, files))
       wrong.push_back(fmt::format("every file has code for {}, which is not declared", target));
   }
   return wrong;

@@ -53,6 +53,9 @@ struct PieceFile {
   std::uint64_t size_bytes = 0, index_bytes = 0;
   std::string index_sha256;
   bool operator==(const PieceFile&) const = default;
+
+  // As an object of a store.
+  PackedFile index() const { return {name, {}, index_bytes, index_sha256}; }
 };
 
 // Modules with the same builds: for a GPU, one of the targets has to load.

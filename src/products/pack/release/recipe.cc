@@ -215,8 +215,8 @@ Result<Waiver> parse_waiver(std::string_view text) {
               fmt::format("{}: write FILE=REASON, such as 'lib/libx.so=the machine has it'", text));
 }
 
-Result<Recipe> parse_recipe(std::string_view text, std::string_view name,
-                            const std::string& folder) {
+Result<Recipe> parse_recipe(std::string_view text, std::string_view name, const std::string& folder,
+                            bool uses_folders) {
   TRY(check_toml_text(text, name));
   const auto parsed = toml::parse(text);
   if (!parsed)
@@ -305,7 +305,7 @@ Result<Recipe> parse_recipe(std::string_view text, std::string_view name,
     if (variant.architectures.empty())
       variant.floors.driver = variant.floors.cuda = variant.floors.cudnn = std::nullopt;
   }
-  if (const auto wrong = wrong_with_recipe(recipe))
+  if (const auto wrong = wrong_with_recipe(recipe, uses_folders))
     return fail(ErrorKind::bad_input, fmt::format("{}: {}", name, printable(*wrong)));
   return recipe;
 }

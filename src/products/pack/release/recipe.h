@@ -58,9 +58,10 @@ struct Recipe {
   std::vector<PublicKey> report_keys;
 };
 
-// Paths in it are relative to `folder`, that of the file.
-Result<Recipe> parse_recipe(std::string_view text, std::string_view name,
-                            const std::string& folder);
+// Paths in it are relative to `folder`, that of the file. Of those that are not used variants may
+// share one.
+Result<Recipe> parse_recipe(std::string_view text, std::string_view name, const std::string& folder,
+                            bool uses_folders = true);
 
 // What a build command finds in its environment.
 struct ArchitectureForms {

@@ -85,12 +85,13 @@ Problem wrong_with_folders(const std::vector<VariantRecipe>& variants) {
 
 }  // namespace
 
-Problem wrong_with_recipe(const Recipe& recipe) {
+Problem wrong_with_recipe(const Recipe& recipe, bool uses_folders) {
   for (const auto& variant : recipe.variants) {
     if (auto wrong = wrong_with_architectures(variant)) return wrong;
     if (auto wrong = wrong_with_probes(variant)) return wrong;
   }
-  if (auto wrong = wrong_with_folders(recipe.variants)) return wrong;
+  if (uses_folders)
+    if (auto wrong = wrong_with_folders(recipe.variants)) return wrong;
   if (auto wrong = wrong_with_models(recipe.models)) return wrong;
   for (const auto& library : recipe.system_libraries)
     if (library.empty() || library.contains('/'))

@@ -9,6 +9,6 @@
 namespace gpuready::pack {
 
 // Of a recipe whose fields are right each by itself; nothing: all is well.
-std::optional<std::string> wrong_with_recipe(const Recipe& recipe);
+std::optional<std::string> wrong_with_recipe(const Recipe& recipe, bool uses_folders);
 
 }  // namespace gpuready::pack

@@ -318,9 +318,10 @@ FIELDS_OF(EnvReport) {
   FIELD(right, "Whether that one is installed.", {WHEN(it.checked)});
   visit.hidden(&T::checked, &T::again);
 }
-DOCUMENT_OF(EnvReport, "pack-env", "A package's libraries", "What `gpuready pack env` found.",
-            "0: done, or nothing changed; 1: another variant is right now; 2: wrong usage; "
-            "4: nothing is installed.");
+DOCUMENT_OF(
+    EnvReport, "pack-env", "A package's libraries", "What `gpuready pack env` found.",
+    "0: done, or nothing changed; 1: another variant is right now; 2: wrong usage, or nothing is "
+    "installed.");
 
 // ---- what is published
 FIELDS_OF(pack::PublicKey) {

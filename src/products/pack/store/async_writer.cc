@@ -1,5 +1,7 @@
 #include "pack/store/async_writer.h"
 
+#include <utility>
+
 namespace gpuready::pack {
 namespace {
 
@@ -17,7 +19,7 @@ Result<void> AsyncWriter::hand_over() {
   changed_.wait(lock, [&] { return waiting_.size() < kMostBlocks || error_; });
   if (error_) return std::unexpected(*error_);
   waiting_.push_back(std::move(block_));
-  block_ = {};
+  block_ = std::exchange(spare_, {});
   block_.reserve(kBlockBytes + kBlockBytes / 4);
   changed_.notify_all();
   return {};
@@ -44,13 +46,17 @@ void AsyncWriter::work() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return !waiting_.empty() || ended_; });
     if (waiting_.empty()) return;
-    const std::string block = std::move(waiting_.front());
+    std::string block = std::move(waiting_.front());
     waiting_.pop_front();
     lock.unlock();
     changed_.notify_all();
     const auto written = file_.write(block);
-    if (written) continue;
     lock.lock();
+    if (written) {
+      block.clear();
+      spare_ = std::move(block);  // its memory need not be asked for, and cleared, again
+      continue;
+    }
     error_ = written.error();
     changed_.notify_all();
     return;

@@ -32,6 +32,7 @@ class AsyncWriter {
 
   AtomicFile file_;
   std::string block_;  // that is being filled
+  std::string spare_;  // one that was written
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::string> waiting_;

@@ -9,8 +9,10 @@
 #include <set>
 #include <thread>
 
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/sha256.h"
+#include "host/mapped_file.h"
 #include "pack/store/pieces.h"
 
 namespace gpuready::pack {
@@ -18,8 +20,9 @@ namespace {
 
 // Small files that lie side by side are one request.
 constexpr std::uint64_t kRunBytes = 8u << 20;
-// Larger frames of a server are fetched in pieces, each of which is kept.
-constexpr std::uint64_t kPiecedBytes = 4u << 20;
+// Larger frames of a server are fetched in pieces, whose bytes are kept as they come. Of a smaller
+// one a kill loses what has come: 3 MiB at most on eight connections.
+constexpr std::uint64_t kPiecedBytes = 384u << 10;
 // From here on a second thread, which writes, is worth its start.
 constexpr std::uint64_t kLargeBytes = 16u << 20;
 
@@ -151,6 +154,7 @@ struct FetchJob {
   Run run;                      // files that lie side by side, or
   PiecedFile* large = nullptr;  // a piece of this one
   std::size_t piece = 0;
+  const PieceFile* index = nullptr;  // or the index of this one
 };
 
 class Fetcher {
@@ -195,26 +199,62 @@ class Fetcher {
   Updates plan_updates(const Run& missing) {
     Updates updates;
     std::shared_ptr<const LocalPieces> local;
-    if (origin_.is_local() || options_.old_files.empty() ||
-        std::ranges::none_of(missing, &PackedFile::is_cut))
+    if (origin_.is_local() || !options_.old || std::ranges::none_of(missing, &PackedFile::is_cut))
       return updates;
+    const auto old = old_files();
+    if (old.empty()) return updates;
     for (const PieceFile& from : variant_.pieces) {
-      std::string text;
-      const auto frames_bytes = from.size_bytes - from.index_bytes;
-      const auto got = read(from, {frames_bytes, from.index_bytes}, [&](std::string_view bytes) {
-        text += bytes;
-        return Result<void>();
-      });
-      if (!got || to_hex(sha256(text)) != from.index_sha256) continue;
-      const auto index = parse_cut_index(text, frames_bytes, from.name);
-      if (!index) continue;
-      if (!local) local = std::make_shared<LocalPieces>(options_.old_files);
+      auto index = fetch_index(from);
+      if (index.empty()) continue;
+      if (!local) local = std::make_shared<LocalPieces>(old);
       for (const PackedFile* file : missing)
-        if (const auto runs = index->find(*file->sha256); runs != index->end())
-          if (auto plan = plan_update(*file, runs->second, from, local))
+        if (const auto runs = index.find(*file->sha256); runs != index.end())
+          if (auto plan = plan_update(*file, std::move(runs->second), from, local))
             updates.emplace(*file->sha256, std::move(*plan));
     }
     return updates;
+  }
+
+  // Large files that are installed and that the variant lacks. One that was changed is cut again.
+  std::vector<OldFile> old_files() const {
+    CutIndex cuts;
+    for (const PieceFile& from : options_.old->pieces) cuts.merge(kept_index(from));
+    std::set<std::string> kept;
+    for (const PackedFile& file : variant_.files) kept.insert(file.sha256.value_or(""));
+    std::vector<OldFile> files;
+    for (const PackedFile& file : options_.old->files) {
+      if (!file.is_cut() || !kept.insert(*file.sha256).second) continue;
+      files.push_back({store_.object_path(file)});
+      if (const auto runs = cuts.find(*file.sha256);
+          runs != cuts.end() && store_.looks_unchanged(file))
+        files.back().runs = std::move(runs->second);
+    }
+    return files;
+  }
+
+  // None where it is not an object, or not a whole one.
+  CutIndex kept_index(const PieceFile& from) const {
+    if (!store_.has(from.index())) return {};
+    const auto file = MappedFile::open(store_.object_path(from.index()));
+    return file ? index_of(from, text_of(file->bytes())) : CutIndex();
+  }
+  // None where it cannot be read. That it cannot be kept costs the next update time.
+  CutIndex fetch_index(const PieceFile& from) {
+    std::string text;
+    const auto got = read(from, {from.size_bytes - from.index_bytes, from.index_bytes},
+                          [&](std::string_view bytes) {
+                            text += bytes;
+                            return Result<void>();
+                          });
+    if (!got || to_hex(sha256(text)) != from.index_sha256) return {};
+    if (!options_.only_plan)
+      if (auto object = store_.new_object(from.index()); object && object->write(text))
+        (void)object->commit();
+    return index_of(from, text);
+  }
+  static CutIndex index_of(const PieceFile& from, std::string_view text) {
+    return parse_cut_index(text, from.size_bytes - from.index_bytes, from.name)
+        .value_or(CutIndex());
   }
 
   // Each file by its pieces, by ranges of its frame, or with those beside it.
@@ -236,6 +276,8 @@ class Fetcher {
         jobs.push_back({{}, &pieced.back(), piece});
     }
     for (auto& run : runs_of(small)) jobs.push_back({std::move(run)});
+    for (const PieceFile& from : variant_.pieces)
+      if (!store_.has(from.index())) jobs.push_back({{}, nullptr, 0, &from});
     auto fetched = fetch_all(jobs);
     for (PiecedFile& file : pieced) {
       if (file.is_done() && !file.damage()) outcome.written_bytes += file.file().size_bytes;
@@ -251,7 +293,13 @@ class Fetcher {
     const auto work = [&] {
       for (std::size_t at = next++; at < jobs.size() && !stop_; at = next++) {
         const FetchJob& job = jobs[at];
-        auto done = job.large ? fetch(*job.large, job.piece) : fetch(job.run, false);
+        Result<void> done;
+        if (job.large != nullptr)
+          done = fetch(*job.large, job.piece);
+        else if (job.index != nullptr)
+          (void)fetch_index(*job.index);
+        else
+          done = fetch(job.run, false);
         if (done) continue;
         const std::lock_guard lock(mutex_);
         if (!stop_) first = std::move(done);

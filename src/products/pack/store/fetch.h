@@ -20,8 +20,8 @@ struct FetchOptions {
   std::function<void(std::uint64_t bytes, std::uint64_t of_all)> progress = {};
   const std::atomic<bool>* cancel = nullptr;
   std::chrono::seconds limit = kUsualFetchLimit;  // for all of it
-  // Large files that are installed and whose pieces may be in those that are missing.
-  std::vector<std::string> old_files = {};
+  // What is installed: pieces of its large files may be in those that are missing.
+  std::optional<Variant> old = {};
   bool only_plan = false;  // what would be fetched
 };
 
@@ -33,9 +33,10 @@ struct FetchOutcome {
 // Each file is hashed while it is written, and is an object only once it is whole. What was fetched
 // before an error or a kill stays, of large files each piece: the next call goes on from there. Of
 // a large file only those pieces are fetched that no old file holds, if the origin has a file of
-// pieces; if that is missing or wrong, the whole file. An error is `bad_input` where the origin
-// gave all that was asked for, several times, and it is not what the manifest says; all others say
-// that something was not fetched or written.
+// pieces; if that is missing or wrong, the whole file. The index of that file becomes an object,
+// too, so that the next update need not cut these files again. An error is `bad_input` where the
+// origin gave all that was asked for, several times, and it is not what the manifest says; all
+// others say that something was not fetched or written.
 Result<FetchOutcome> fetch_files(Origin& origin, const Variant& variant,
                                  std::vector<const PackedFile*> missing, Store& store,
                                  const FetchOptions& options = {});

@@ -1,5 +1,5 @@
-// Installing a release: trust first, then the choice, then the files, then the proof, then one
-// rename.
+// Installing a release, each step from the value of the one before: plan, fetch and verify, test,
+// switch by one rename.
 #pragma once
 
 #include <atomic>
@@ -9,40 +9,15 @@
 #include <vector>
 
 #include "base/named.h"
-#include "pack/release/minisign.h"
 #include "pack/store/fetch.h"
 #include "pack/store/load_proof.h"
 #include "pack/store/model_proof.h"
 #include "pack/store/origin.h"
+#include "pack/store/program_info.h"
+#include "pack/store/read_release.h"
 #include "pack/store/store.h"
 
 namespace gpuready::pack {
-
-// Where a package lives, and where programs look up what was installed.
-struct Places {
-  std::string store;  // ~/.local/share/NAME/gpu-libs
-  std::string info;   // ~/.config/NAME/gpu-package-info.json
-};
-Result<Places> default_places(Host& host, const std::string& name);
-Result<std::string> home_folder(Host& host);
-// An error where LD_LIBRARY_PATH cannot hold the name of a folder: the loader splits it at ':',
-// ';'.
-Result<void> check_searchable(const std::string& folder);
-
-// A manifest that was checked: signed by the key, not expired.
-struct Release {
-  Manifest manifest;
-  std::string text, signature;
-  PublicKey key;
-};
-// `key`: the one to trust; without it the one that an earlier install of this package trusted.
-// `store`: where that was remembered; empty: the default place of the package's name.
-Result<Release> read_release(Host& host, Origin& origin, const std::optional<PublicKey>& key,
-                             const std::string& store);
-// Whether this release may follow what a store has seen: an older version, or another one of the
-// same number, may hide a repair; a store holds one package. `where`: the release's origin.
-Result<void> check_history(const StoreState& seen, const Release& release, const std::string& store,
-                           const std::string& where);
 
 enum class InstallEnd {
   installed,
@@ -59,8 +34,7 @@ struct InstallTarget {
   std::string variant;
   std::vector<std::string> gpus;  // "9.0 NVIDIA H200"
   std::optional<std::string> machine;
-  // For gpu-package-info.json: of the first GPU.
-  std::optional<std::string> gpu_name, compute_capability;
+  InfoGpu gpu;
   // Children of the load test, for the files in this folder. Empty: nothing is tested.
   std::function<std::vector<LoadPlan>(const std::string& folder, const Variant& variant)> plans =
       {};
@@ -124,9 +98,6 @@ Result<Collected> collect_garbage(Host& host, Storage& storage, const Places& pl
 // with `forget` they go, too.
 Result<void> uninstall(Host& host, Storage& storage, const Places& places, bool forget = false,
                        const LockWait& wait = {});
-
-// The folders below `root`, where a variant is installed, that hold libraries: for LD_LIBRARY_PATH.
-std::vector<std::string> library_folders(const std::string& root, const Variant& variant);
 
 }  // namespace gpuready::pack
 

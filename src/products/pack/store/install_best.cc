@@ -216,8 +216,8 @@ class Best {
     if (const auto* gpu = !served.empty()          ? &machine_.gpus[served.front()]
                           : !machine_.gpus.empty() ? &machine_.gpus.front()
                                                    : nullptr) {
-      target.gpu_name = gpu->name;
-      if (gpu->target.cuda) target.compute_capability = gpu->target.cuda->capability();
+      target.gpu.name = gpu->name;
+      if (gpu->target.cuda) target.gpu.compute_capability = gpu->target.cuda->capability();
     }
     // Of a set each member is tried on its own GPUs.
     if (options_.load_test)

@@ -39,7 +39,7 @@ constexpr PipBuild kBuilds[] = {
     {"onnxruntime", "1.31", "cuda13", "onnxruntime-gpu", "sm_75 sm_80 sm_86 sm_89 sm_90a sm_120a",
      "13.0", ""},
     {"onnxruntime", "1.26", "cuda12", "onnxruntime-gpu<1.27",
-     "sm_75 sm_80 sm_86 sm_89 sm_90a compute_90@8.7", "12.8", "9.11"},
+     "sm_60 sm_70 sm_75 sm_80 sm_86 sm_89 sm_90a compute_90@8.7", "12.8", "9.11"},
     {"onnxruntime", "1.31", "cpu", "onnxruntime", "", "", ""},
 };
 
@@ -58,16 +58,19 @@ Variant variant_of(const PipBuild& build) {
   return variant;
 }
 
+const PipBuild& find(std::string_view package, std::string_view build) {
+  return *std::ranges::find_if(kBuilds, [&](const PipBuild& each) {
+    return each.package == package && each.build == build;
+  });
+}
+
 }  // namespace
 
 std::optional<Manifest> pip_builds(std::string_view package) {
   Manifest manifest;
   manifest.name = package;
   for (const PipBuild& build : kBuilds)
-    if (build.package == package) {
-      manifest.version = build.version;
-      manifest.variants.push_back(variant_of(build));
-    }
+    if (build.package == package) manifest.variants.push_back(variant_of(build));
   if (manifest.variants.empty()) return std::nullopt;
   return manifest;
 }
@@ -79,11 +82,13 @@ std::vector<std::string> pip_packages() {
   return names;
 }
 
+std::string_view pip_version(std::string_view package, std::string_view build) {
+  return find(package, build).version;
+}
+
 std::string pip_arguments(std::string_view package, std::string_view build) {
-  for (const PipBuild& each : kBuilds)
-    if (each.package == package && each.build == build)
-      return std::string(each.arguments) + (each.arguments == kTorch ? std::string(build) : "");
-  return {};
+  const auto& arguments = find(package, build).arguments;
+  return std::string(arguments) + (arguments == kTorch ? std::string(build) : "");
 }
 
 }  // namespace gpuready::pack

@@ -14,6 +14,7 @@ namespace gpuready::pack {
 // The builds of a package as a release of variants, newest CUDA first; nothing: it is not known.
 std::optional<Manifest> pip_builds(std::string_view package);
 std::vector<std::string> pip_packages();
+std::string_view pip_version(std::string_view package, std::string_view build);
 // What pip is given for a build: "torch --index-url https://download.pytorch.org/whl/cu130".
 std::string pip_arguments(std::string_view package, std::string_view build);
 

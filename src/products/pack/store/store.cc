@@ -55,6 +55,10 @@ WriteOptions object_options(const PackedFile& file) {
   return {.mode = file.executable ? 0555u : 0444u, .modified = object_time(file)};
 }
 
+bool looks_like(const MappedFile& mapped, const PackedFile& file) {
+  return mapped.bytes().size() == file.size_bytes && mapped.modified() == object_time(file);
+}
+
 constexpr int kDamage = EUCLEAN;  // what filesystems say of themselves
 
 template <class T>
@@ -236,6 +240,11 @@ bool Store::has(const PackedFile& file) const {
   return mapped && to_hex(sha256(mapped->bytes())) == file.sha256;
 }
 
+bool Store::looks_unchanged(const PackedFile& file) const {
+  const auto mapped = MappedFile::open(object_path(file));
+  return mapped && looks_like(*mapped, file);
+}
+
 Result<AtomicFile> Store::new_object(const PackedFile& file) {
   return AtomicFile::create(object_path(file), object_options(file), storage_);
 }
@@ -329,9 +338,11 @@ Result<StoreOutcome> Store::remove_unused_objects() {
   std::set<std::string> kept;
   for (const auto& each : TRY(installed())) {
     const auto manifest = TRY(parsed_manifest(each.number));
-    if (const auto variant = manifest.find(each.variant))
-      for (const auto& file : variant->files)
-        if (!file.link) kept.insert(object_path(file));
+    const auto variant = manifest.find(each.variant);
+    if (!variant) continue;
+    for (const auto& file : variant->files)
+      if (!file.link) kept.insert(object_path(file));
+    for (const auto& pieces : variant->pieces) kept.insert(object_path(pieces.index()));
   }
   StoreOutcome outcome;
   TRY(remove_tree(host_, storage_, root_ + "/partial"));
@@ -365,9 +376,8 @@ bool Store::is_whole(std::uint64_t number, const Variant& variant, bool hash_all
     const auto path = generation_path(number) + "/" + file.path;
     if (file.link) return host_.read_link(path).value_or("") == *file.link;
     const auto mapped = MappedFile::open(path);
-    if (!mapped || mapped->bytes().size() != file.size_bytes) return false;
-    return (!hash_all && mapped->modified() == object_time(file)) ||
-           to_hex(sha256(mapped->bytes())) == file.sha256;
+    return mapped && ((!hash_all && looks_like(*mapped, file)) ||
+                      to_hex(sha256(mapped->bytes())) == file.sha256);
   });
 }
 

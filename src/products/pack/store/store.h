@@ -2,7 +2,7 @@
 //
 //   objects/<sha256>[x]          each file once, by its content; x: executable. Its time of
 //                                modification follows from its content: whoever writes to it
-//                                changes that
+//                                changes that. Also how large files are cut (cuts.h)
 //   partial/<sha256>-<piece>     pieces of large files that are not fetched yet
 //   generations/<number>/...     one installed version: hard links to objects, symbolic links
 //   generations/<number>/.gpuready/{manifest.json,manifest.json.minisig,installed.json,
@@ -110,7 +110,8 @@ class Store {
   Result<std::string> manifest_of(std::uint64_t number) const;  // its text
   Result<Manifest> parsed_manifest(std::uint64_t number) const;
 
-  bool has(const PackedFile& file) const;  // by name and hash
+  bool has(const PackedFile& file) const;              // by name and hash
+  bool looks_unchanged(const PackedFile& file) const;  // by name, size and time
   Result<AtomicFile> new_object(const PackedFile& file);
 
   // A large file that is fetched in pieces, which stay until it is an object: a process that is

@@ -11,11 +11,19 @@
 namespace gpuready::pack {
 namespace {
 
-// One request; a fetch that is killed goes on within it.
-constexpr std::uint64_t kMostRangeBytes = 4u << 20;
+// One request; a fetch that is killed goes on within it. Of a small update each is a small share,
+// so that the first have come, and are unpacked, while others still come.
+constexpr std::uint64_t kLeastRangeBytes = 256u << 10, kMostRangeBytes = 4u << 20,
+                        kUsualRanges = 16;
 
 constexpr std::size_t kSegmentBytes = 64u << 20, kReadOnBytes = 32 * kMostCutBytes;
 constexpr unsigned kMostThreads = 8;
+
+std::uint64_t content_bytes(const std::vector<CutRun>& runs) {
+  std::uint64_t sum = 0;
+  for (const CutRun& run : runs) sum += run.content_bytes();
+  return sum;
+}
 
 bool is_here(const CutRun& run, const LocalPieces& local) {
   return std::ranges::all_of(run.cuts, [&](const Cut& cut) { return local.find(cut).has_value(); });
@@ -26,19 +34,27 @@ bool is_here(const CutRun& run, const LocalPieces& local) {
 // Cuts depend on the bytes before them only as far as the next usual cut, so segments are cut at
 // the same time, and find the cuts of the whole file within the first pieces. The one before reads
 // on until then.
-LocalPieces::LocalPieces(const std::vector<std::string>& paths) {
+LocalPieces::LocalPieces(const std::vector<OldFile>& files) {
   struct Segment {
     std::string_view rest;  // from its first byte to the end of the file
     std::vector<std::pair<std::string, std::string_view>> pieces = {};
   };
   std::vector<Segment> segments;
-  for (const auto& path : paths) {
+  for (const auto& [path, runs] : files) {
     auto file = MappedFile::open(path);
     if (!file) continue;
-    const auto content = text_of(file->bytes());
+    auto content = text_of(file->bytes());
+    files_.push_back(std::move(*file));
+    if (content_bytes(runs) == content.size()) {
+      for (const CutRun& run : runs)
+        for (const Cut& cut : run.cuts) {
+          pieces_.emplace(cut.digest, content.substr(0, cut.bytes));
+          content.remove_prefix(cut.bytes);
+        }
+      continue;
+    }
     for (std::size_t at = 0; at < content.size(); at += kSegmentBytes)
       segments.push_back({content.substr(at)});
-    files_.push_back(std::move(*file));
   }
   in_parallel(segments.size(), kMostThreads, [&](std::size_t i) {
     auto& [rest, pieces] = segments[i];
@@ -69,21 +85,25 @@ std::optional<UpdatePlan> plan_update(const PackedFile& file, std::vector<CutRun
                                       const PieceFile& from,
                                       std::shared_ptr<const LocalPieces> local) {
   UpdatePlan plan{from, std::move(runs), {}, {}, std::move(local)};
-  std::uint64_t content = 0;
+  std::uint64_t sum = 0;
   for (const CutRun& run : plan.runs) {
-    content += run.content_bytes();
     plan.fetched.push_back(!is_here(run, *plan.local));
-    if (!plan.fetched.back()) continue;
-    if (run.frame_bytes == 0) return std::nullopt;
+    if (plan.fetched.back() && run.frame_bytes == 0) return std::nullopt;
+    if (plan.fetched.back()) sum += run.frame_bytes;
+  }
+  const auto most = std::clamp(sum / kUsualRanges, kLeastRangeBytes, kMostRangeBytes);
+  for (std::size_t i = 0; i < plan.runs.size(); ++i) {
+    const CutRun& run = plan.runs[i];
+    if (!plan.fetched[i]) continue;
     const bool joins = !plan.ranges.empty() &&
                        plan.ranges.back().offset + plan.ranges.back().length == run.offset_bytes &&
-                       plan.ranges.back().length + run.frame_bytes <= kMostRangeBytes;
+                       plan.ranges.back().length + run.frame_bytes <= most;
     if (joins)
       plan.ranges.back().length += run.frame_bytes;
     else
       plan.ranges.push_back({run.offset_bytes, run.frame_bytes});
   }
-  if (content != file.size_bytes || plan.bytes() >= file.frame_bytes) return std::nullopt;
+  if (content_bytes(plan.runs) != file.size_bytes || sum >= file.frame_bytes) return std::nullopt;
   // Something is added to the reader in any case.
   if (plan.ranges.empty()) plan.ranges.push_back({0, 0});
   return plan;

@@ -14,10 +14,18 @@
 
 namespace gpuready::pack {
 
-// The pieces of installed files. None may be changed while this exists.
+// A file that is installed, and how it was cut; without that, or where its size is another one, it
+// is cut again.
+struct OldFile {
+  std::string path;
+  std::vector<CutRun> runs = {};
+};
+
+// The pieces of installed files. None may be changed while this exists. What is found need not be
+// the piece, if the runs are wrong: whoever uses it hashes the whole.
 class LocalPieces {
  public:
-  explicit LocalPieces(const std::vector<std::string>& paths);  // what cannot be read is left out
+  explicit LocalPieces(const std::vector<OldFile>& files);  // what cannot be read is left out
   std::optional<std::string_view> find(const Cut& cut) const;
 
  private:

@@ -30,7 +30,10 @@ std::string declared(std::vector<std::vector<std::string>> files, const char* cu
     variant.code.push_back({"f" + std::to_string(variant.code.size()), {{std::move(targets)}}, {}});
   if (cudnn != nullptr) variant.floors.cudnn = cudnn;
   const auto found = architectures_of_code(variant);
-  return found ? join(*found, " ") : "none";
+  if (!found) return "none";
+  variant.architectures = *found;
+  EXPECT_EQ(join(declared_beside_scanned(variant), "; "), "") << "what is declared is accepted";
+  return join(*found, " ");
 }
 
 // The expected answers are NVIDIA's rules: see can_load_test.cc.

@@ -1,6 +1,10 @@
 // Large files of a server: fetched in pieces, each of which outlives the process.
 #include "pack/store/fetch.h"
 
+#include <fmt/format.h>
+
+#include <thread>
+
 #include "pack/store/update.h"
 
 #include "unit/products/pack/workshop.h"
@@ -27,6 +31,7 @@ class Far final : public Origin {
         const auto now = bytes.substr(0, kWrite);
         if (served + now.size() > budget) return fail(ErrorKind::io, "the line is cut");
         served += now.size();
+        if (is_slow) std::this_thread::sleep_for(std::chrono::milliseconds(1));
         TRY(sink(now));
       }
       return {};
@@ -36,6 +41,7 @@ class Far final : public Origin {
   static constexpr std::size_t kWrite = 64 << 10;
   std::atomic<std::uint64_t> served = 0;
   std::uint64_t budget = UINT64_MAX;
+  bool is_slow = false;  // so that all connections come equally far
 
  private:
   std::unique_ptr<Origin> folder_;
@@ -60,6 +66,7 @@ class Pieces : public testing::Test {
   std::uint64_t all_bytes() const {
     std::uint64_t sum = 0;
     for (const auto& file : variant().files) sum += file.frame_bytes;
+    for (const auto& pieces : variant().pieces) sum += pieces.index_bytes;
     return sum;
   }
   std::vector<std::string> kept() const {
@@ -100,6 +107,28 @@ TEST_F(Pieces, NothingIsFetchedTwice) {
   }
 }
 
+TEST_F(Pieces, AKillCostsAtMost4MiB) {
+  Workshop::Files files;
+  for (unsigned i = 0; i < 8; ++i) files[fmt::format("medium{}", i)] = noise(4'000'000, i);
+  for (unsigned i = 0; i < 30; ++i) files[fmt::format("small{:02}", i)] = noise(350'000, 100 + i);
+  ASSERT_EQ(error_text(shop_.publish("1.1", {{"cpu", files}})), "");
+  open_far();
+  far_->is_slow = true;
+  manifest_ = read_release(*shop_.host, *far_, shop_.trusted, "")->manifest;
+  constexpr std::uint64_t kMost = 4u << 20;
+  for (const double part : {0.3, 0.85}) {
+    SCOPED_TRACE(part);
+    std::filesystem::remove_all(shop_.root + "/store");
+    ASSERT_TRUE(store_.open());
+    far_->served = 0;
+    far_->budget = static_cast<std::uint64_t>(part * static_cast<double>(all_bytes()));
+    EXPECT_NE(error_text(fetch({.at_once = 8})), "");
+    far_->budget = UINT64_MAX;
+    ASSERT_EQ(error_text(fetch({.at_once = 8})), "");
+    EXPECT_LE(far_->served, all_bytes() + kMost);
+  }
+}
+
 // A loss of power may leave a piece of the right size with other bytes.
 TEST_F(Pieces, APieceThatIsWrongIsFetchedAgain) {
   far_->budget = 9'000'000;
@@ -136,8 +165,7 @@ class Updates : public Pieces {
   void SetUp() override {
     Pieces::SetUp();
     ASSERT_EQ(error_text(fetch()), "");
-    for (const auto& file : variant().files)
-      if (file.is_cut()) options_.old_files.push_back(store_.object_path(file));
+    options_.old = variant();
   }
   // kPlaces insertions of kInserted bytes, and as many places where something was removed.
   std::string changed(std::string text, unsigned seed) {
@@ -226,11 +254,55 @@ TEST_F(Updates, NeedNoFileOfPieces) {
   std::filesystem::remove(store_.object_path(*variant().find("large")));
   write_text(path, whole);
   open_far();
-  const auto old = options_.old_files.front();
+  const auto old = store_.object_path(*options_.old->find("large"));
   std::filesystem::permissions(old, std::filesystem::perms::owner_all);
   write_text(old, std::string(read_text(old).size(), 'x'));
   ASSERT_EQ(error_text(fetch(options_)), "");
   expect_object("large", kNew);
+}
+
+// How installed files are cut is kept beside them. Without that, and where it is wrong or a file
+// was changed since, they are cut again; if it lies, the whole file is fetched.
+TEST_F(Updates, TrustNoKeptIndex) {
+  const auto old = *options_.old->find("large");
+  publish("1.1", {{"large", kNew}});
+  const auto fetched = [&](PieceFile pieces) -> std::uint64_t {
+    (void)std::filesystem::remove(store_.object_path(*variant().find("large")));
+    options_.old->pieces = {std::move(pieces)};
+    far_->served = 0;
+    EXPECT_EQ(error_text(fetch(options_)), "");
+    expect_object("large", kNew);
+    return far_->served;
+  };
+  const auto keep = [&](const std::string& text) {
+    const PieceFile pieces{"kept", text.size(), text.size(), to_hex(sha256(text))};
+    write_text(store_.object_path(pieces.index()), text);
+    return pieces;
+  };
+  const auto pieces = options_.old->pieces.front();
+  const auto path = store_.object_path(pieces.index()), text = read_text(path);
+  ASSERT_EQ(to_hex(sha256(text)), pieces.index_sha256);
+  const auto usual = fetched(pieces);
+  EXPECT_LE(usual, kChangedBytes * 12 / 10);
+  for (const auto& other : {std::string(), text.substr(1), text + "x"}) {
+    std::filesystem::remove(path);
+    write_text(path, other);
+    EXPECT_EQ(fetched(pieces), usual);
+  }
+  std::filesystem::remove(path);
+  EXPECT_EQ(fetched(pieces), usual);
+
+  auto lies = parse_cut_index(text, pieces.size_bytes - pieces.index_bytes, "index").value();
+  auto& runs = lies.at(*old.sha256);
+  runs.front().cuts.front().bytes += 1;  // of more than the file
+  EXPECT_EQ(fetched(keep(cut_index_text(lies))), usual);
+  runs.front().cuts.front().bytes -= 1;
+  std::ranges::reverse(runs.front().cuts);
+  const auto lie = keep(cut_index_text(lies));
+  EXPECT_GE(fetched(lie), variant().find("large")->frame_bytes);
+  std::filesystem::last_write_time(store_.object_path(old),
+                                   std::filesystem::file_time_type::clock::now());
+  EXPECT_EQ(fetched(lie), usual);
 }
 
 // What the cuts are is part of the format: others would find no piece of an earlier release.
@@ -246,7 +318,7 @@ TEST(LocalPieces, AreThoseOfTheWholeFile) {
   const Workshop shop;
   const auto text = noise(68u << 20, 8);
   write_text(shop.root + "/large", text);
-  const LocalPieces local({shop.root + "/large", shop.root + "/missing"});
+  const LocalPieces local({{shop.root + "/large"}, {shop.root + "/missing"}});
   for (std::string_view rest = text; !rest.empty();) {
     const auto piece = rest.substr(0, cut_length(rest));
     ASSERT_EQ(local.find(cut_of(piece)), piece) << text.size() - rest.size();
