@@ -20,8 +20,9 @@ def build(work):
     except ImportError as missing:
         raise Unavailable(f"TensorRT is not installed ({missing}): pip install tensorrt")
     torch = torch_stack.load(work)
+    arrays = work.inputs()
     start = time.perf_counter()
-    model, outputs = onnx_graph.model_of(work, work.inputs())
+    model, outputs = onnx_graph.model_of(work, arrays)
     logger = trt.Logger(trt.Logger.WARNING)
     builder = trt.Builder(logger)
     # Strongly typed: computed in the dtypes of the model and in no other.

@@ -3,7 +3,6 @@
 and the timing are PyTorch's."""
 import os
 import sys
-import time
 
 # An isolated Python does not look beside the script.
 sys.path.append(os.path.dirname(os.path.abspath(__file__)))
@@ -56,6 +55,9 @@ def build(work):
         raise Unsupported("Triton compiles for GPUs")
     if work.task not in ("mlp", "gemm", "ternary"):
         raise Unsupported(f"this adapter has no {work.task}")
+    if work.task == "mlp" and work.dtype == "tf32":
+        raise Unsupported("Triton cuts the factors of tf32 products off instead of rounding them: measured on an H200, its "
+                          "output is off by 3.6e-4 of its value")
     precision = "tf32" if work.dtype == "tf32" else "ieee"
 
     def multiply(a, b, transposed, bias=None, gelu=False):
@@ -74,10 +76,7 @@ def build(work):
 
     function = {"mlp": mlp, "gemm": lambda a, b: (multiply(a, b, False),),
                 "ternary": lambda x, t: (multiply(x, t, True),)}[work.task]
-    start = time.perf_counter()
-    made = torch_stack.stack(work, torch, function, versions={"triton": triton.__version__}, compiled=True)
-    made.compile_ms = (time.perf_counter() - start) * 1e3
-    return made
+    return torch_stack.stack(work, torch, function, versions={"triton": triton.__version__}, compiled=True)
 
 
 main("triton", build)

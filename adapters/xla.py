@@ -43,14 +43,15 @@ def build(work):
         import jax.numpy as jnp
     except ImportError as missing:
         raise Unavailable(f"JAX is not installed ({missing}): pip install jax, or jax[cuda13] for a GPU")
+    if work.dtype == "tf32" and work.device == "cpu":
+        raise Unsupported("tf32 is a mode of GPUs")
+    arrays = work.inputs()
     try:
         device = jax.devices()[0]
     except RuntimeError as error:
         raise Unavailable(f"JAX {jax.__version__} finds no {work.device} device: {str(error)[:300]}")
-    if work.dtype == "tf32" and work.device == "cpu":
-        raise Unsupported("tf32 is a mode of GPUs")
     dtype = {"fp32": jnp.float32, "tf32": jnp.float32, "bf16": jnp.bfloat16, "fp16": jnp.float16}[work.dtype]
-    inputs = [jax.device_put(jnp.asarray(array, dtype=dtype), device) for array in work.inputs()]
+    inputs = [jax.device_put(jnp.asarray(array, dtype=dtype), device) for array in arrays]
     start = time.perf_counter()
     compiled = jax.jit(functions(jax, jnp, work))  # called as it is: a compiled one has a slower way in
     jax.block_until_ready(compiled(*inputs))

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What an update fetches: two releases of one library, installed from a local HTTP server.
+# What an update fetches and how long it takes: two releases of one library, installed from a local HTTP server that is
+# not limited, or to 100 MB/s or 12.5 MB/s; the best of 3.
 # Usage: pack_update.sh GPUREADY WORK_FOLDER OLD_LIBRARY NEW_LIBRARY
 set -euo pipefail
 gpuready=$(realpath "$1") work=$2 here=$(cd "$(dirname "$0")" && pwd)
@@ -17,28 +18,34 @@ publish() {  # VERSION LIBRARY
   "$gpuready" pack publish --built built --to release --key key.key -q >/dev/null
 }
 now() { date +%s%N; }
-install() {  # NAME
+install() {  # NAME FROM
   sync
   local begun; begun=$(now)
-  "$gpuready" pack install "http://127.0.0.1:$port" --key key.pub --variant all --no-load-test --json="$1.json" -q >/dev/null
-  echo $((($(now) - begun) / 1000000)) >"$1.ms"
+  "$gpuready" pack install "$2" --key key.pub --variant all --no-load-test --json="$1.json" -q >/dev/null
+  echo $((($(now) - begun) / 1000000)) >>"$1.ms"
 }
 publish 1 "$3"
-coproc server { exec python3 "$here/range_server.py" release; }
-read -r port <&"${server[0]}"
-trap 'kill $server_PID' EXIT
-install old
+install old release
+mv home home.old
 begun=$(now); publish 2 "$4"; echo "build and publish: $((($(now) - begun) / 1000000)) ms"
-install update
-rm -rf home
-install fresh
-cmp all/lib/libtimed.so home/.local/share/bench/gpu-libs/current/lib/libtimed.so
-python3 - <<'P'
-import json, os
-read = lambda name: (json.load(open(name + ".json"))["fetched_bytes"], int(open(name + ".ms").read()))
+for rate in inf 100 12.5; do
+  coproc server { exec python3 "$here/range_server.py" release "$rate"; }
+  read -r port <&"${server[0]}"
+  trap 'kill $server_PID' EXIT
+  rm -f update.ms fresh.ms
+  for _ in 1 2 3; do
+    cp -al home.old home && install update "http://127.0.0.1:$port" && rm -rf home
+    install fresh "http://127.0.0.1:$port"
+    cmp all/lib/libtimed.so home/.local/share/bench/gpu-libs/current/lib/libtimed.so
+    rm -rf home
+  done
+  trap - EXIT
+  kill "$server_PID" && wait "$server_PID" || true
+  python3 - "$rate" <<'P'
+import json, sys
+read = lambda name: (json.load(open(name + ".json"))["fetched_bytes"] / 1e6, min(map(int, open(name + ".ms"))))
 (update, update_ms), (fresh, fresh_ms) = read("update"), read("fresh")
-print(f"content {os.path.getsize('all/lib/libtimed.so') / 1e6:.1f} MB, archive {fresh / 1e6:.1f} MB, "
-      f"file of pieces {os.path.getsize('release/bench-2-all.pieces') / 1e6:.1f} MB")
-print(f"fresh installation  {fresh / 1e6:.2f} MB, {fresh_ms} ms")
-print(f"update              {update / 1e6:.2f} MB, {update_ms} ms: {update / fresh:.3f} of it")
+print(f"{sys.argv[1]} MB/s: fresh {fresh:.1f} MB, {fresh_ms} ms; update {update:.1f} MB, {update_ms} ms: "
+      f"{update / fresh:.3f} of the bytes, {update_ms / fresh_ms:.2f} of the time")
 P
+done

@@ -1,16 +1,33 @@
 #!/usr/bin/env python3
 """Serves a folder by HTTP with ranges, without copying bytes through Python. Prints its port.
-Usage: range_server.py FOLDER"""
+Usage: range_server.py FOLDER [MB_PER_SECOND]
+All connections share the rate."""
 import http.server
 import os
 import pathlib
 import sys
+import threading
+import time
 
 ROOT = pathlib.Path(sys.argv[1])
+RATE = float(sys.argv[2]) * 1e6 if len(sys.argv) > 2 else float("inf")
+BLOCK = 1 << (24 if RATE == float("inf") else 16)
+link = threading.Lock()
+free_at = 0.0
+
+
+def pace(count):
+    """Waits until the link has carried `count` more bytes."""
+    global free_at
+    with link:
+        free_at = max(free_at, time.monotonic()) + count / RATE
+        until = free_at
+    time.sleep(max(0, until - time.monotonic()))
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # as web servers do: else a short answer waits 40 ms for an acknowledgement
 
     def log_message(self, *_):
         pass
@@ -32,7 +49,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.flush()
             at = first
             while at <= last:
-                at += os.sendfile(self.connection.fileno(), file.fileno(), at, min(last - at + 1, 1 << 24))
+                sent = os.sendfile(self.connection.fileno(), file.fileno(), at, min(last - at + 1, BLOCK))
+                at += sent
+                pace(sent)
 
 
 server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)

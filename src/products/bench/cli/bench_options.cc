@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "base/text.h"
+#include "bench/run/adapters.h"
 
 namespace gpuready::cli {
 namespace {
@@ -67,6 +68,18 @@ std::vector<bench::Kpi> kpis_of(const std::vector<std::string>& names) {
     for (const auto kpi : bench::kKpis)
       if (name == name_of(kpi)) out.push_back(kpi);
   return out;
+}
+
+std::vector<std::string> bench_tasks() { return {"mlp", "gemm", "attention", "copy", "ternary"}; }
+
+Option stack_option(std::vector<std::string>& names, const char* help, bool several) {
+  Option option{.name = "--stack",
+                .value = &names,
+                .help = help,
+                .type = several ? "LIST" : "NAME",
+                .commas = several};
+  for (const auto& known : bench::known_adapters()) option.such_as.emplace_back(known.id);
+  return option;
 }
 
 Option learn_option(bool& alone) {

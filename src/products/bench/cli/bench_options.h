@@ -22,6 +22,10 @@ Option results_option(std::string& folder, std::string_view what = "the runs");
 Option kpi_option(std::vector<std::string>& names, std::string_view help);
 std::vector<bench::Kpi> kpis_of(const std::vector<std::string>& names);
 
+// --stack: of names, or of one.
+std::vector<std::string> bench_tasks();  // the workloads of `bench run`
+Option stack_option(std::vector<std::string>& names, const char* help, bool several = true);
+
 // --no-history, and what is learned from without it.
 Option learn_option(bool& alone);
 Result<std::vector<bench::EarlierSeries>> earlier_runs(Host& host, const std::string& folder);

@@ -59,11 +59,9 @@ void declare_bench_compare(CommandSpec& command) {
         .help = "Differences up to this many percent count as equal (default: 1)",
         .type = "PERCENT",
         .range = Range{0.001, 50}},
-       {.name = "--stack",
-        .value = &options->compare.stacks,
-        .help = "Only these stacks (comma-separated); A=B compares stack A of the base with B of "
-                "the candidate",
-        .type = "LIST"},
+       stack_option(options->compare.stacks,
+                    "Only these stacks (comma-separated); A=B compares stack A of the base with B "
+                    "of the candidate"),
        {.name = "--allow",
         .value = &options->compare.allowed,
         .help = "Compare even if these differ",

@@ -25,7 +25,8 @@ Result<int> run_bench_history(BenchHistoryOptions& options) {
   const auto history = TRY(bench::read_history(*host, options.folder, options.filter));
   Envelope envelope = begin_envelope("bench history");
   envelope.conclusion = conclusion_of(history);
-  if (history.series.empty() && !(options.filter.tags.empty() && options.filter.stacks.empty()))
+  if (history.series.empty() && !(options.filter.tags.empty() && options.filter.stacks.empty() &&
+                                  options.filter.workloads.empty()))
     envelope.exit = Exit::required_absent;
   return deliver_report(envelope, history, start, options.globals);
 }
@@ -37,12 +38,15 @@ void declare_bench_history(CommandSpec& command) {
   command.run = [options] { return run_bench_history(*options); };
   add_output(command, options->globals);
   command.add({results_option(options->folder, "runs and history.sqlite"),
+               html_option(options->globals.html),
                markdown_option(options->globals.markdown),
-               {.name = "--stack",
-                .value = &options->filter.stacks,
-                .help = "Only these stacks",
+               {.name = "--workload",
+                .value = &options->filter.workloads,
+                .help = "Only these workloads, as shown (mlp or \"mlp batch=64 hidden=2048\")",
                 .type = "LIST",
+                .such_as = bench_tasks(),
                 .commas = true},
+               stack_option(options->filter.stacks, "Only these stacks"),
                {.name = "--tag",
                 .value = &options->filter.tags,
                 .help = "Only runs with these tags",
@@ -50,7 +54,8 @@ void declare_bench_history(CommandSpec& command) {
                 .commas = true},
                kpi_option(options->kpis, "Only these KPIs")});
   command.footer =
-      "Exit codes: 0 done; 2 wrong usage or bad input; 3 no run has the named tag or stack.";
+      "Exit codes: 0 done; 2 wrong usage or bad input; 3 no run has the named tag, stack or "
+      "workload.";
 }
 
 }  // namespace gpuready::cli

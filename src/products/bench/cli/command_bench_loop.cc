@@ -303,7 +303,8 @@ void declare_bench_loop(CommandSpec& command) {
         .value = &options->idea,
         .help = "The one thing that the candidate changes: NAME=VALUE sets a variable only in its "
                 "runs; or flags, or commit",
-        .type = "NAME"},
+        .type = "NAME",
+        .such_as = {"commit", "flags"}},
        {.name = "--gate",
         .value = &options->gate,
         .help = "Run this first; if it fails, nothing is timed. Its time counts towards the budget",
@@ -324,10 +325,8 @@ void declare_bench_loop(CommandSpec& command) {
         .type = "N"},
        results_option(options->folder),
        markdown_option(options->globals.markdown, "the evidence as Markdown"),
-       {.name = "--stack",
-        .value = &options->rule.compare.stacks,
-        .help = "The stack that decides, if runs have several",
-        .type = "NAME"}});
+       stack_option(options->rule.compare.stacks, "The stack that decides, if runs have several",
+                    false)});
   options->rule_options.declare(command);
   command.footer =
       "Exit codes: 0 promote; 1 reject, or the gate failed; 2 wrong usage or bad input, also if "

@@ -57,14 +57,14 @@ void declare_bench_promote(CommandSpec& command) {
         .value = &options->rule.idea,
         .help = "The one thing that the candidate changes: commit, flags, or the name of an "
                 "environment variable; any other difference is refused",
-        .type = "NAME"},
+        .type = "NAME",
+        .such_as = {"commit", "flags"}},
        results_option(options->folder, "the runs that tags and ids name"),
        markdown_option(options->globals.markdown, "the evidence as Markdown"),
        kpi_option(options->kpis, "One of these must gain (default: any)"),
-       {.name = "--stack",
-        .value = &options->rule.compare.stacks,
-        .help = "The stack to judge; A=B compares stack A of the base with B of the candidate",
-        .type = "NAME"}});
+       stack_option(options->rule.compare.stacks,
+                    "The stack to judge; A=B compares stack A of the base with B of the candidate",
+                    false)});
   options->rule_options.declare(command);
   command.footer =
       "Exit codes: 0 promote; 1 reject; 2 wrong usage, bad input, or runs that also differ "

@@ -18,6 +18,7 @@
 #include "bench/report/exit_rules.h"
 #include "bench/report/run_report.h"
 #include "bench/run/adapter_files.h"
+#include "bench/run/adapter_run.h"
 #include "bench/run/child_variables.h"
 #include "bench/run/environment.h"
 #include "bench/run/reference.h"
@@ -52,7 +53,7 @@ struct BenchRunOptions {
   std::optional<std::uint64_t> order_seed;
   double timeout_s = 600, silence_s = 120;
   std::optional<std::string> compat;
-  bool replace = false, add = false, no_check = false, roofline = false;
+  bool replace = false, add = false, no_check = false, no_overlap = false, roofline = false;
   std::optional<std::uint64_t> lock_mhz;  // 0: the GPU's default
   std::string remote;
   std::vector<Option> measuring;  // those that another machine gets, too
@@ -260,7 +261,8 @@ Result<Outcome> measured(BenchRunOptions& options, Host& host) {
       .until_percent = options.until_percent,
       .max_seconds = request.max_seconds,
       .origin = "gpuready",
-      .clocks_locked = false};
+      .clocks_locked = false,
+      .startups_overlapped = {}};
 
   std::unique_ptr<ClockLock> lock;
   if (options.lock_mhz) {
@@ -300,6 +302,9 @@ Result<Outcome> measured(BenchRunOptions& options, Host& host) {
     session.environment.emplace_back(options.idea, value);
   session.supervisor = helper_job({}).program;
   session.watch.cancel = &interrupted();
+  if (!options.no_overlap)
+    session.at_once = bench::prepared_at_once(request, std::thread::hardware_concurrency(),
+                                              machine.system.memory_available_bytes);
   session.progress = [&](const std::string& text) { progress.show(text); };
   if (options.roofline) {
     progress.show("the machine's roofline");
@@ -326,6 +331,8 @@ Result<Outcome> measured(BenchRunOptions& options, Host& host) {
     return fail(ErrorKind::cancelled,
                 "the run was interrupted before the first repeat had ended; nothing is kept");
   run.stacks = bench::results_of(stacks, ran);
+  if (std::ranges::any_of(ran, &bench::RanRepeat::overlapped))
+    run.protocol.startups_overlapped = true;
   if (options.until_percent && !interrupted())
     for (const auto& stack : run.stacks)
       if (const auto known = bench::uncertainty_of(stack);
@@ -500,7 +507,7 @@ void declare_bench_run(CommandSpec& command) {
       {.name = "--task",
        .value = &options->task,
        .help = "The workload (default: mlp)",
-       .one_of = {"mlp", "gemm", "attention", "copy", "ternary"}},
+       .one_of = bench_tasks()},
       {.name = "--device",
        .value = &options->device,
        .help = "The device; if not given, cuda on a machine with an NVIDIA GPU, else cpu",
@@ -546,11 +553,7 @@ void declare_bench_run(CommandSpec& command) {
        .help = "Maximum time of timing in one process (default: 10 s)",
        .range = Range{0.05, 3600},
        .seconds = true},
-      {.name = "--stack",
-       .value = &options->stacks,
-       .help = "Only these stacks (default: all)",
-       .type = "LIST",
-       .commas = true},
+      stack_option(options->stacks, "Only these stacks (default: all)"),
       {.name = "--tag",
        .value = &options->tag,
        .help = "Name of the run (default: unique)",
@@ -585,6 +588,11 @@ void declare_bench_run(CommandSpec& command) {
       {.name = "--roofline",
        .value = &options->roofline,
        .help = "Measure the machine's bandwidth and FLOPs first, for bench compare --normalise"},
+      {.name = "--no-overlap",
+       .value = &options->no_overlap,
+       .help =
+           "Start each adapter only after the previous one has ended, instead of several at the "
+           "same time while nothing is timed"},
       {.name = "--no-check",
        .value = &options->no_check,
        .help = "Do not check the GPU's health before and after"},

@@ -34,6 +34,7 @@ constexpr Rule kRules[] = {
     {"workload", Meaning::refused, "workload"},
     {"protocol.seed", Meaning::may_differ, ""},  // of the order of the stacks
     {"protocol.input_seed", Meaning::may_differ, ""},
+    {"protocol.startups_overlapped", Meaning::may_differ, ""},  // none beside timing
     {"protocol", Meaning::refused, "protocol"},
     {"environment.fingerprint", Meaning::may_differ, ""},  // of fields that are compared
     {"environment.cuda_version", Meaning::listed, "cuda"},

@@ -224,6 +224,10 @@ Result<History> read_history(Host& host, const std::string& folder, const Histor
     }
   for (auto& series : TRY(series_of(database))) {
     if (!wanted(filter.stacks, series.stack) || !wanted(filter.kpis, series.kpi)) continue;
+    const auto& work = series.workload;
+    if (!wanted(filter.workloads, work) &&
+        !wanted(filter.workloads, work.substr(0, work.find(' '))))
+      continue;
     std::erase_if(series.points,
                   [&](const HistoryPoint& point) { return !wanted(filter.tags, point.tag); });
     if (series.points.empty()) continue;

@@ -42,6 +42,7 @@ struct History {
 
 struct HistoryFilter {
   std::vector<std::string> stacks, tags;  // empty: all
+  std::vector<std::string> workloads;     // by name, or with the sizes
   std::vector<Kpi> kpis;
 };
 

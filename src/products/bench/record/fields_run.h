@@ -58,6 +58,8 @@ FIELDS_OF(Protocol) {
   FIELD(origin,
         "Who timed it: gpuready, google-benchmark, nvbench, llama-bench, hyperfine or pyc.");
   FIELD(clocks_locked, "Whether the GPU's clocks were locked.");
+  FIELD(startups_overlapped,
+        "Several adapters imported their libraries at the same time, while nothing was timed.");
 }
 
 FIELDS_OF(Roofline) {

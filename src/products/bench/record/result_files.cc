@@ -95,9 +95,13 @@ Result<std::vector<RunRecord>> find_one(Host& host, const std::string& folder,
   if (name == "latest" && tags.empty())
     return fail(ErrorKind::not_found,
                 fmt::format("{} contains no run yet; `gpuready bench run` makes one", folder));
-  return fail(ErrorKind::not_found,
-              fmt::format("{} is neither a file nor the tag or id of a run in {}; tags there: {}",
-                          name, folder, tags.empty() ? "none" : tags));
+  return fail(
+      ErrorKind::not_found,
+      fmt::format("{} is neither a file nor the tag or id of a run in {}; tags there: {}", name,
+                  folder,
+                  tags.empty() ? fmt::format("none; `gpuready bench run --tag {}` makes one",
+                                             check_tag(name) ? name : "base")
+                               : tags));
 }
 
 }  // namespace

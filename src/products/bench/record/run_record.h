@@ -68,6 +68,7 @@ struct Protocol {
   std::optional<double> max_seconds;    // of timing in one process, as asked for
   std::string origin;  // gpuready, google-benchmark, pyc and the like: who timed it
   bool clocks_locked = false;
+  std::optional<bool> startups_overlapped;  // adapters prepared together, none beside timing
   // Then its stacks did one and the same work; the benchmarks of another program need not have.
   bool is_ours() const { return origin.empty() || origin == "gpuready"; }
 };

@@ -7,6 +7,7 @@
 #include "bench/report/compare_report.h"
 #include "bench/report/history_report.h"
 #include "bench/report/report_parts.h"
+#include "bench/report/sweep_report.h"
 #include "report/markdown_text.h"
 #include "report/terminal/terminal_text.h"
 #include "report/text_layout.h"
@@ -97,6 +98,7 @@ std::string conclusion_of(const BenchReport& report) {
 std::string render_markdown(const BenchReport& report) {
   std::string text =
       fmt::format("# Benchmark report\n\n**{}**\n", markdown_text(conclusion_of(report)));
+  for (const auto& sweep : sweeps_of(report.runs)) text += markdown_sweep(sweep);
   for (const auto& run : report.runs) {
     text += fmt::format("\n## {}: {}\n\n", markdown_text(run.tag),
                         markdown_text(workload_text(run.workload)));
@@ -147,6 +149,8 @@ std::string render_terminal(const BenchReport& report, const TerminalStyle& styl
     for (const auto& other : ranking.others)
       text.paragraph(2, {""}, unranked_text(other), Ink::dim);
   }
+  if (!style.quiet)
+    for (const auto& sweep : sweeps_of(report.runs)) print_sweep(text, sweep);
   text.blank();
   for (const auto& note : report.history.notes)
     text.paragraph(0, {text.mark(Tone::warn) + " "}, note);

@@ -16,10 +16,8 @@ namespace {
 using namespace bench;
 
 std::string title_of(const Series& series) {
-  std::vector<std::string> parts;
-  for (const auto* part : {&series.workload, &series.dtype, &series.device, &series.stack})
-    if (!part->empty()) parts.push_back(*part);
-  return join(parts, ", ");
+  const auto work = work_text(series);
+  return work.empty() ? series.stack : work + ", " + series.stack;
 }
 
 // The last values as a line of eight heights.
@@ -39,13 +37,20 @@ std::string curve(const Series& series, bool unicode) {
   return text;
 }
 
+}  // namespace
+
+std::string work_text(const Series& series) {
+  std::vector<std::string> parts;
+  for (const auto* part : {&series.workload, &series.dtype, &series.device})
+    if (!part->empty()) parts.push_back(*part);
+  return join(parts, ", ");
+}
+
 std::string step_text(const Series& series, const Step& step) {
   return fmt::format("{}: {} to {} from run {}{}", gain_text(step.gain_percent),
                      value_text(series.kpi, step.before), value_text(series.kpi, step.after),
                      step.run, step.git_commit.empty() ? "" : ", commit " + step.git_commit);
 }
-
-}  // namespace
 
 std::string conclusion_of(const History& history) {
   std::size_t steps = 0;

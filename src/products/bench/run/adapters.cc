@@ -43,9 +43,7 @@ constexpr AdapterEntry kAdapters[] = {
 // Of a stack that is not in the table.
 std::string variable_of(std::string_view id) {
   std::string name;
-  for (const char c : id)
-    name += is_letter_or_digit(c) ? static_cast<char>(std::toupper(static_cast<unsigned char>(c)))
-                                  : '_';
+  for (const char c : to_upper(id)) name += is_letter_or_digit(c) ? c : '_';
   return name + "_BENCH_CMD";
 }
 
@@ -118,7 +116,8 @@ Result<std::vector<StackCommand>> stack_commands(std::span<const std::string> id
                          .command = {},
                          .environment = {},
                          .reason = {},
-                         .variable = {}};
+                         .variable = {},
+                         .has_gate = false};
     if (const auto text = get(variable); text && !trim(*text).empty()) {
       auto words = shell_words(*text);
       if (!words)
@@ -139,6 +138,7 @@ Result<std::vector<StackCommand>> stack_commands(std::span<const std::string> id
       // `import` finds. Packages of a virtual environment are found by its python3.
       command.command = {python.value_or("python3"), "-I", "-B", "-u",
                          scripts + "/" + known->script};
+      command.has_gate = true;
       if (python) command.variable = "BENCH_PYTHON";
       if (known->environment != nullptr) {
         const std::string_view pair = known->environment;

@@ -38,8 +38,9 @@ struct StackCommand {
   std::string id, display_name, cure;
   std::vector<std::string> command;  // empty: unavailable
   std::vector<std::pair<std::string, std::string>> environment;
-  std::string reason;    // why there is no command
-  std::string variable;  // that gave the command; empty: it is ours
+  std::string reason;     // why there is no command
+  std::string variable;   // that gave the command; empty: it is ours
+  bool has_gate = false;  // it waits at BENCH_GATE (adapter_run.h)
 };
 
 // The commands of these stacks, or of all known ones: the variable's first, then our own.

@@ -321,6 +321,12 @@ double project(const Output& y, const Vector& left, const Vector& right) {
   return total;
 }
 
+// Tensor cores cut sums off instead of rounding them, so that all they give is nearer to zero: on
+// an H200 by up to 1.7e-5 of its value.
+double most_cut_off(const Request& request) {
+  return request.task == Task::copy || request.dtype == Dtype::fp32 ? 0 : 3e-5;
+}
+
 // Nearer to it than to erf's, where the two are farther apart than roundings carry a digest.
 bool is_tanh(const ExpectedDigest& expected, double found, double noise) {
   const auto off = [&](double value) { return std::abs(found - value); };
@@ -348,7 +354,8 @@ std::vector<ExpectedDigest> reference_digests(const Request& request, unsigned t
 }
 
 // About five times the root mean square of what a careful implementation is off by: roundings of
-// an intermediate and of the output to 24, 11 (tf32, of the factors), 8 and 11 bits.
+// an intermediate and of the output to 24, 11 (tf32, of the factors), 8 and 11 bits. In fp16 twice
+// that: on an H200, XLA was off by 1.12 times the five in one of 24 digests.
 double digest_tolerance(const Request& request) {
   if (request.task == Task::copy) return 1e-9;
   switch (request.dtype) {
@@ -361,7 +368,7 @@ double digest_tolerance(const Request& request) {
     case Dtype::fp16:
       break;
   }
-  return 2e-3;
+  return 4e-3;
 }
 
 std::optional<std::string> other_work(const Request& request,
@@ -376,7 +383,8 @@ std::optional<std::string> other_work(const Request& request,
   for (std::size_t i = 0; i < found.size(); ++i) {
     const ExpectedDigest& right = expected[i];
     const double roundings = std::abs(right.value - right.fused.value_or(right.value));
-    const double most = std::max(tolerance * right.scale, 1.2 * roundings);
+    const double most = std::max(tolerance * right.scale, 1.2 * roundings) +
+                        most_cut_off(request) * std::abs(right.value);
     if (std::abs(found[i] - right.value) <= most) continue;  // never of NaN
     return fmt::format(
         "its output is not that of the workload in {}: digest {} is {:.6g}; expected {:.6g} within "

@@ -10,69 +10,12 @@
 
 #include "base/random.h"
 #include "base/text.h"
-#include "bench/run/adapter_child.h"
-#include "bench/run/child_variables.h"
-#include "jobs/running_job.h"
+#include "bench/run/adapter_run.h"
 
 namespace gpuready::bench {
 namespace {
 
-// What is kept of a child's words: its answer stands last.
-constexpr std::size_t kKeptBytes = 8u << 20;
 constexpr int kMostFailures = 2;
-
-void keep_the_end(std::string& text) {
-  if (text.size() > 2 * kKeptBytes) text.erase(0, text.size() - kKeptBytes);
-}
-
-Job job_of(const StackCommand& stack, const Request& request, const SessionOptions& options) {
-  Job job;
-  job.program = stack.command[0];
-  job.args.assign(stack.command.begin() + 1, stack.command.end());
-  job.keeps = is_given_to_stacks;
-  job.env = options.environment;
-  for (const auto& [name, value] : stack.environment) job.env.emplace_back(name, value);
-  for (const auto& [name, value] : variables_of(request)) job.env.emplace_back(name, value);
-  job.limits = options.limits;
-  job.output_limit_bytes = 4 * kKeptBytes;
-  return options.supervisor.empty() ? job : supervised(std::move(job), options.supervisor);
-}
-
-Answer failed(StackStatus status, std::string reason) {
-  Answer answer;
-  answer.repeat.status = status;
-  answer.repeat.reason = std::move(reason);
-  return answer;
-}
-
-// A command that somebody gave is wrong; one of ours is not installed.
-Answer not_started(const StackCommand& stack, const std::string& why) {
-  if (stack.variable.empty()) return failed(StackStatus::unavailable, why);
-  return failed(StackStatus::error, fmt::format("{}: the command '{}': {}", stack.variable,
-                                                join(stack.command, " "), why));
-}
-
-Answer run_once(const StackCommand& stack, const Request& request, const SessionOptions& options,
-                double& child_ms) {
-  if (stack.command.empty()) return failed(StackStatus::unavailable, stack.reason);
-  const Job job = job_of(stack, request, options);
-  const PoolOptions pool{
-      .at_once = 1, .watch = options.watch, .on_output = [](std::size_t, RunningJob& child) {
-        keep_the_end(child.text(kOut));
-        keep_the_end(child.text(kErr));
-      }};
-  auto outcome = std::move(run_jobs({&job, 1}, pool).front());
-  if (!outcome) return not_started(stack, outcome.error().message);
-  child_ms = outcome->duration_ms;
-  const AdapterEnd end = options.supervisor.empty() ? AdapterEnd{} : take_adapter_end(outcome->err);
-  if (!end.cannot_start.empty()) return not_started(stack, end.cannot_start);
-  Answer answer = answer_of(*outcome, request, options.limits);
-  if (request.device == "cpu" && end.peak_resident_bytes) {
-    answer.repeat.memory_peak_bytes = end.peak_resident_bytes;
-    answer.repeat.memory_seen = "resident";
-  }
-  return answer;
-}
 
 bool tried_enough(std::span<const RanRepeat> ran, std::size_t stack) {
   int failures = 0;
@@ -85,23 +28,139 @@ bool tried_enough(std::span<const RanRepeat> ran, std::size_t stack) {
   return failures >= kMostFailures;
 }
 
-// What this round and `rounds` more take, if each stack takes as long as it did last; empty before
-// each was run once.
-std::string left_text(std::span<const RanRepeat> ran, std::span<const std::size_t> of_this_round,
-                      std::size_t rounds, bool may_end_early, const std::vector<bool>& open) {
-  std::map<std::size_t, double> last_ms;
-  for (const RanRepeat& each : ran) last_ms[each.stack] = each.span.end_ms - each.span.begin_ms;
-  double ms = 0;
-  for (const std::size_t stack : of_this_round) {
-    if (!last_ms.contains(stack)) return "";
-    if (open[stack] && !tried_enough(ran, stack)) ms += last_ms[stack];
+class Session {
+ public:
+  Session(std::span<const StackCommand> stacks, const Request& request,
+          std::span<const ExpectedDigest> expected, const SessionOptions& options,
+          const RoundHooks& hooks)
+      : stacks_(stacks),
+        request_(request),
+        expected_(expected),
+        options_(options),
+        hooks_(hooks),
+        open_(stacks.size(), true) {
+    for (const StackCommand& stack : stacks)
+      has_gate_.push_back(stack.has_gate && options.at_once > 1);
   }
-  for (const auto& [stack, one_ms] : last_ms)
-    if (open[stack] && !tried_enough(ran, stack)) ms += static_cast<double>(rounds) * one_ms;
-  const double s = std::ceil(ms / 1000);
-  return fmt::format("; {} {} left", may_end_early ? "at most" : "about",
-                     s < 120 ? fmt::format("{} s", s) : fmt::format("{} min", std::ceil(s / 60)));
-}
+
+  std::vector<RanRepeat> run() {
+    for (const auto& order :
+         balanced_order(stacks_.size(), options_.repeats, options_.order_seed)) {
+      const std::size_t first = ran_.size();
+      ++round_;
+      hooks_.begins();
+      for (std::span<const std::size_t> rest = order; !rest.empty(); rest = rest.subspan(1))
+        if (!is_done(rest.front()) && !run_next(rest)) break;
+      hooks_.ends(std::span(ran_).subspan(first));
+      if (!hooks_.open || round_ < kFewestRounds || round_ % 2 == 1) continue;
+      open_.assign(stacks_.size(), false);
+      for (const std::size_t stack : hooks_.open(ran_)) open_[stack] = true;
+      if (std::ranges::none_of(open_, std::identity())) break;
+    }
+    return std::move(ran_);
+  }
+
+ private:
+  bool is_done(std::size_t stack) const { return !open_[stack] || tried_enough(ran_, stack); }
+  bool is_cancelled() const {
+    return options_.watch.cancel != nullptr && options_.watch.cancel->load();
+  }
+
+  // `rest` is what is left of this round.
+  void tell(std::string_view what, std::span<const std::size_t> rest) const {
+    options_.progress(
+        fmt::format("repeat {} of {}: {}{}", round_, options_.repeats, what, left_text(rest)));
+  }
+
+  // What this round and the others take, if each stack takes as long as it did last; empty before
+  // each was run once.
+  std::string left_text(std::span<const std::size_t> rest) const {
+    std::map<std::size_t, const RanRepeat*> last;
+    for (const RanRepeat& each : ran_) last[each.stack] = &each;
+    double ms = 0;
+    const auto add = [&](std::size_t stack, double times, bool prepares) {
+      const RanRepeat& one = *last[stack];
+      if (is_done(stack)) return;
+      ms += times * (one.span.end_ms - one.span.begin_ms + (prepares ? one.prepare_ms : 0));
+    };
+    for (const std::size_t stack : rest) {
+      if (!last.contains(stack)) return "";
+      add(stack, 1, !prepared_.contains(stack));
+    }
+    for (const auto& [stack, one] : last)
+      add(stack, static_cast<double>(options_.repeats - round_), true);
+    const double s = std::ceil(ms / 1000);
+    return fmt::format("; {} {} left", hooks_.open ? "at most" : "about",
+                       s < 120 ? fmt::format("{} s", s) : fmt::format("{} min", std::ceil(s / 60)));
+  }
+
+  // The next adapters with a gate of this round, while nothing is timed.
+  void prepare(std::span<const std::size_t> rest) {
+    std::vector<std::size_t> chosen;
+    for (const std::size_t stack : rest)
+      if (has_gate_[stack] && !is_done(stack) && chosen.size() < options_.at_once)
+        chosen.push_back(stack);
+    tell(fmt::format("preparing {}", chosen.size() > 1 ? fmt::format("{} stacks", chosen.size())
+                                                       : stacks_[chosen.front()].id),
+         rest);
+    const double begin_ms = monotonic_ms();
+    std::vector<AdapterRun*> runs;
+    for (const std::size_t stack : chosen)
+      runs.push_back(
+          &prepared_.try_emplace(stack, stacks_[stack], request_, options_, true).first->second);
+    AdapterRun::prepare(runs);
+    prepare_ms_ = (monotonic_ms() - begin_ms) / static_cast<double>(chosen.size());
+    overlapped_ = chosen.size() > 1;
+  }
+
+  // False where an interrupt ends the session.
+  bool run_next(std::span<const std::size_t> rest) {
+    const std::size_t stack = rest.front();
+    if (is_cancelled()) return false;
+    if (has_gate_[stack] && !prepared_.contains(stack)) prepare(rest);
+    tell(stacks_[stack].id, rest);
+    RanRepeat repeat;
+    repeat.stack = stack;
+    repeat.span.begin_ms = monotonic_ms();
+    double child_ms = 0;
+    if (has_gate_[stack]) {
+      const auto prepared = prepared_.extract(stack);
+      repeat.answer = prepared.mapped().finish(child_ms);
+      repeat.prepare_ms = prepare_ms_;
+      repeat.overlapped = overlapped_;
+      if (overlapped_ && prepared.mapped().missed_gate() &&
+          repeat.answer.repeat.status != StackStatus::unavailable)
+        has_gate_[stack] = false;  // from now on it runs by itself
+    }
+    if (!has_gate_[stack]) {
+      repeat.overlapped = false;
+      repeat.span.begin_ms = monotonic_ms();
+      repeat.answer = AdapterRun(stacks_[stack], request_, options_, false).finish(child_ms);
+    }
+    const double ended_ms = monotonic_ms();
+    if (is_cancelled() && repeat.answer.repeat.status == StackStatus::error) return false;
+    check_digest(repeat.answer, request_, expected_);
+    check_times(repeat.answer, request_, {repeat.span.begin_ms, ended_ms}, threads_);
+    repeat.span.end_ms = monotonic_ms();
+    repeat.harness_ms = repeat.span.end_ms - repeat.span.begin_ms - child_ms;
+    repeat.answer.repeat.position = ran_.size();
+    ran_.push_back(std::move(repeat));
+    return true;
+  }
+
+  std::span<const StackCommand> stacks_;
+  const Request& request_;
+  std::span<const ExpectedDigest> expected_;
+  const SessionOptions& options_;
+  const RoundHooks& hooks_;
+  const unsigned threads_ = std::thread::hardware_concurrency();
+  std::vector<RanRepeat> ran_;
+  std::size_t round_ = 0;
+  std::vector<bool> open_, has_gate_;           // by stack
+  std::map<std::size_t, AdapterRun> prepared_;  // by stack, at their gates
+  double prepare_ms_ = 0;                       // of these, each one's share
+  bool overlapped_ = false;
+};
 
 }  // namespace
 
@@ -125,45 +184,7 @@ std::vector<std::vector<std::size_t>> balanced_order(std::size_t stacks, std::si
 std::vector<RanRepeat> run_session(std::span<const StackCommand> stacks, const Request& request,
                                    std::span<const ExpectedDigest> expected,
                                    const SessionOptions& options, const RoundHooks& hooks) {
-  std::vector<RanRepeat> ran;
-  std::size_t round = 0;
-  const unsigned threads = std::thread::hardware_concurrency();
-  std::vector<bool> open(stacks.size(), true);
-  for (const auto& order : balanced_order(stacks.size(), options.repeats, options.order_seed)) {
-    const std::size_t first = ran.size();
-    ++round;
-    hooks.begins();
-    for (std::size_t place = 0; place < order.size(); ++place) {
-      const std::size_t stack = order[place];
-      if (!open[stack] || tried_enough(ran, stack)) continue;
-      if (options.watch.cancel != nullptr && options.watch.cancel->load()) break;
-      options.progress(fmt::format("repeat {} of {}: {}{}", round, options.repeats,
-                                   stacks[stack].id,
-                                   left_text(ran, std::span(order).subspan(place),
-                                             options.repeats - round, bool(hooks.open), open)));
-      RanRepeat repeat;
-      repeat.stack = stack;
-      repeat.span.begin_ms = monotonic_ms();
-      double child_ms = 0;
-      repeat.answer = run_once(stacks[stack], request, options, child_ms);
-      const double ended_ms = monotonic_ms();
-      const bool cut_off = options.watch.cancel != nullptr && options.watch.cancel->load() &&
-                           repeat.answer.repeat.status == StackStatus::error;
-      if (cut_off) break;
-      check_digest(repeat.answer, request, expected);
-      check_times(repeat.answer, request, {repeat.span.begin_ms, ended_ms}, threads);
-      repeat.span.end_ms = monotonic_ms();
-      repeat.harness_ms = repeat.span.end_ms - repeat.span.begin_ms - child_ms;
-      repeat.answer.repeat.position = ran.size();
-      ran.push_back(std::move(repeat));
-    }
-    hooks.ends(std::span(ran).subspan(first));
-    if (!hooks.open || round < kFewestRounds || round % 2 == 1) continue;
-    open.assign(stacks.size(), false);
-    for (const std::size_t stack : hooks.open(ran)) open[stack] = true;
-    if (std::ranges::none_of(open, std::identity())) break;
-  }
-  return ran;
+  return Session(stacks, request, expected, options, hooks).run();
 }
 
 std::vector<StackResult> results_of(std::span<const StackCommand> stacks,

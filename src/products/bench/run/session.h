@@ -23,6 +23,7 @@ std::vector<std::vector<std::size_t>> balanced_order(std::size_t stacks, std::si
 struct SessionOptions {
   std::size_t repeats = 5;
   std::uint64_t order_seed = 1;
+  std::size_t at_once = 1;  // adapters with a gate (adapter_run.h) that prepare at the same time
   JobLimits limits{std::chrono::minutes(10), std::chrono::minutes(2)};  // of one process
   // Our own program, which ends all that a stack has started (adapter_child.h); empty: none.
   std::string supervisor;
@@ -36,7 +37,9 @@ struct RanRepeat {
   std::size_t stack = 0;
   Answer answer;
   Span span;
-  double harness_ms = 0;  // spent by us beside the child's own time
+  double harness_ms = 0;    // spent by us beside the child's own time
+  double prepare_ms = 0;    // before its gate: its share of the time of all that prepared with it
+  bool overlapped = false;  // others prepared at the same time
 };
 
 // All repeats in the order in which they ran. A stack that was unavailable or did other work is not

@@ -188,11 +188,20 @@ TEST_F(BenchHistoryFiles, ARenamedRunHasTheTagOfItsFile) {
   EXPECT_EQ(tag(), "other");
 }
 
-TEST_F(BenchHistoryFiles, FiltersByStackKpiAndTag) {
+TEST_F(BenchHistoryFiles, FiltersByStackKpiTagAndWorkload) {
   save(0, 1000);
-  EXPECT_EQ(history({.stacks = {}, .tags = {}, .kpis = {Kpi::p50}})->series.size(), 1u);
-  EXPECT_EQ(history({.stacks = {"tvm"}, .tags = {}, .kpis = {}})->series.size(), 0u);
-  EXPECT_EQ(history({.stacks = {}, .tags = {"other"}, .kpis = {}})->series.size(), 0u);
+  const auto series = [&](auto set) {
+    HistoryFilter filter{.stacks = {}, .tags = {}, .workloads = {}, .kpis = {Kpi::p50}};
+    set(filter);
+    return history(filter)->series.size();
+  };
+  EXPECT_EQ(series([](auto&) {}), 1u);
+  EXPECT_EQ(series([](auto& filter) { filter.stacks = {"tvm"}; }), 0u);
+  EXPECT_EQ(series([](auto& filter) { filter.tags = {"other"}; }), 0u);
+  for (const char* named : {"mlp", "mlp batch=64 hidden=2048"})
+    EXPECT_EQ(series([&](auto& filter) { filter.workloads = {named}; }), 1u) << named;
+  for (const char* other : {"ml", "mlp batch=64", "gemm"})
+    EXPECT_EQ(series([&](auto& filter) { filter.workloads = {other}; }), 0u) << other;
 }
 
 TEST_F(BenchHistoryFiles, ADamagedIndexIsToldWithItsCure) {

@@ -23,6 +23,7 @@ bench::RunRecord imported_run() {
 TEST(BenchRankingText, OtherWorkIsShownAndNotRanked) {
   BenchReport report;
   report.runs = {imported_run()};
+  report.conclusion = conclusion_of(report);
   const auto terminal = render_terminal(report, TerminalStyle());
   EXPECT_TRUE(contains(terminal, "10.0 ns (mean)")) << terminal;
   const auto page = render_html(report);

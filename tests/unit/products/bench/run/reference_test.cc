@@ -179,6 +179,22 @@ TEST(Reference, AcceptsWhatStacksOfAGpuGaveInBf16) {
   for (const auto& digest : stacks) EXPECT_EQ(other_work(request, expected, digest), std::nullopt);
 }
 
+// On an H200, torch's tf32 was off by 1.7e-5 of "activation", Triton's fp16 by 1.3e-5.
+TEST(Reference, AcceptsSumsThatTensorCoresCutOff) {
+  for (const Dtype dtype : {Dtype::fp16, Dtype::tf32, Dtype::fp32}) {
+    Request request;
+    request.dtype = dtype;  // batch 64, hidden 2048
+    const auto expected = reference_digests(request, 2);
+    const auto cut_off = [&](double by) {
+      std::vector<double> found;
+      for (const ExpectedDigest& each : expected) found.push_back(each.value * (1 - by));
+      return other_work(request, expected, found);
+    };
+    EXPECT_EQ(cut_off(1.7e-5).has_value(), dtype == Dtype::fp32);
+    EXPECT_TRUE(cut_off(1e-4));
+  }
+}
+
 // As if it were kept in a type of so many bits, after the product and at the end.
 float rounded(float value, int bits) {
   int exponent = 0;

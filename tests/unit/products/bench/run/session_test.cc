@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string>
+
+#include "bench/run/adapter_run.h"
 
 namespace gpuready::bench {
 namespace {
@@ -245,6 +248,91 @@ TEST(Session, OnlyOpenStacksAreRepeated) {
   EXPECT_EQ(times, (std::map<std::size_t, int>{{0, 4}, {1, 6}}));
 }
 
+// An adapter that waits at its gate in between.
+StackCommand gated(std::string id, const std::string& before, const std::string& after) {
+  StackCommand stack =
+      shell(std::move(id), before +
+                               "\n[ -z \"$BENCH_GATE\" ] || { echo ready >&3; read "
+                               "-r opened <&3; }\n" +
+                               after);
+  stack.has_gate = true;
+  return stack;
+}
+
+std::vector<RanRepeat> run_gated(const std::vector<StackCommand>& stacks, std::size_t at_once,
+                                 const RoundHooks& hooks = {}, std::size_t repeats = 1) {
+  const Request request = small();
+  auto options = quick(repeats);
+  options.at_once = at_once;
+  return run_session(stacks, request, reference_digests(request, 1), options, hooks);
+}
+
+// Fifths of a second with a sign of life after each.
+std::string spoken(int fifths) {
+  return "for i in $(seq " + std::to_string(fifths) + "); do sleep 0.2; echo >&2; done";
+}
+
+// Each takes longer than the others may be silent.
+TEST(Session, TheWaitAtTheGateHasNoLimit) {
+  const std::string slow = saying(good_answer(small()), spoken(4));
+  std::vector<StackCommand> stacks;
+  for (const char* id : {"a", "b", "c", "d"}) stacks.push_back(gated(id, "", slow));
+  const auto ran = run_gated(stacks, 4);
+  ASSERT_EQ(ran.size(), 4u);
+  for (std::size_t i = 0; i < ran.size(); ++i) {
+    EXPECT_EQ(ran[i].answer.repeat.status, StackStatus::ok) << ran[i].answer.repeat.reason;
+    EXPECT_TRUE(ran[i].overlapped);
+    EXPECT_GE(ran[i].span.begin_ms, i == 0 ? 0 : ran[i - 1].span.end_ms);
+  }
+}
+
+TEST(Session, BothSidesOfTheGateShareALimitOfTime) {
+  const auto ran = run_gated({gated("a", spoken(8), saying(good_answer(small()), spoken(8)))}, 2);
+  ASSERT_EQ(ran.size(), 1u);
+  EXPECT_EQ(ran[0].answer.repeat.status, StackStatus::error);
+  EXPECT_LT(ran[0].span.end_ms - ran[0].span.begin_ms, 2500);
+}
+
+TEST(Session, AdaptersPrepareAtTheSameTimeUpToTheLimit) {
+  const std::string good = saying(good_answer(small()));
+  std::vector<StackCommand> stacks;
+  for (const char* id : {"a", "b", "c", "d"}) stacks.push_back(gated(id, spoken(5), good));
+  const auto prepared_ms = [&](std::size_t at_once) {
+    double ms = 0;
+    for (const RanRepeat& each : run_gated(stacks, at_once)) ms += each.prepare_ms;
+    return ms;
+  };
+  EXPECT_GE(prepared_ms(2), 2000);  // two after two
+  EXPECT_LT(prepared_ms(4), 2000);
+  EXPECT_EQ(prepared_ms(1), 0);  // no gate
+}
+
+TEST(Session, WhatFailsBesideOthersIsRepeatedByItself) {
+  const std::string good = saying(good_answer(small()));
+  const std::vector<StackCommand> stacks = {
+      gated("cannot_share", "[ -z \"$BENCH_GATE\" ] || exit 1", good), gated("shares", "", good)};
+  RoundHooks hooks;
+  hooks.open = [](std::span<const RanRepeat>) { return std::vector<std::size_t>{0, 1}; };
+  const auto ran = run_gated(stacks, 4, hooks, 2);
+  ASSERT_EQ(ran.size(), 4u);
+  for (const RanRepeat& each : ran) {
+    EXPECT_EQ(each.answer.repeat.status, StackStatus::ok) << each.answer.repeat.reason;
+    EXPECT_EQ(each.overlapped, each.stack == 1 && each.answer.repeat.position < 2);
+  }
+}
+
+TEST(AdapterRun, CoresAndMemoryLimitHowManyPrepare) {
+  Request request = small();
+  constexpr std::uint64_t kGiB = 1ull << 30;
+  EXPECT_EQ(prepared_at_once(request, 16, 5 * kGiB), 2u);  // half of it, a little over 1 GiB each
+  EXPECT_EQ(prepared_at_once(request, 2, 100 * kGiB), 2u);
+  EXPECT_EQ(prepared_at_once(request, 16, 0), 1u);
+  EXPECT_EQ(prepared_at_once(request, 16, std::nullopt), 16u);
+  EXPECT_EQ(prepared_at_once(request, 0, std::nullopt), 1u);
+  request.m = request.n = request.k = 16384;  // three tensors of 2^28 elements: 6 GiB
+  EXPECT_EQ(prepared_at_once(request, 16, 43 * kGiB), 3u);
+}
+
 TEST(Session, ACureIsToldOnlyWhereOneHelps) {
   Json missing;
   missing["status"] = "unavailable";
@@ -322,6 +410,8 @@ TEST(Adapters, VariablesStandInForOurs) {
   EXPECT_TRUE((*commands)[3].command.empty());
   EXPECT_NE((*commands)[3].reason.find("GLOW_BENCH_CMD"), std::string::npos);
   EXPECT_EQ((*commands)[4].command[0], "/bin/gpuready");
+  for (std::size_t i = 0; i < commands->size(); ++i)  // only our own scripts have a gate
+    EXPECT_EQ((*commands)[i].has_gate, i == 2) << i;
   const std::vector<std::string> unknown = {"torch"};
   EXPECT_FALSE(stack_commands(unknown, get, "", ""));
   const std::vector<std::string> twice = {"tvm", "tvm"};
