@@ -18,9 +18,9 @@ def lost(report, gpu=3):
     report["exit_code"], report["exit_meaning"] = 1, "something is unhealthy, or a GPU is on the bus but unusable"
     report["gpu_status"][gpu].update(status="not_ready", reason="its driver lost it")
     report["findings"] = [{
-        "id": "xid-79", "severity": "error", "title": f"GPU {gpu} has fallen off the bus", "gpus": [gpu],
+        "id": "off-the-bus", "severity": "error", "title": "The GPU fell off the bus", "gpus": [gpu],
         "evidence": [{"source": "kernel log", "quote": "NVRM: Xid (PCI:0000:4c:00): 79"}],
-        "cure": "Power-cycle the machine.", "action": "power_cycle"}]
+        "cure": "Reboot with a full power cycle.", "action": "power_cycle"}]
 
 
 def slow(report):
@@ -44,6 +44,14 @@ def diagnosed(report):
         status["status"] = "no_problem"
 
 
+def busy_without_port(report):
+    report.update(verdicts=[], findings=[{
+        "id": "network-port-down", "severity": "warning", "title": "A network port is down", "gpus": [], "evidence": [],
+        "action": "replace"}])
+    several(report, ["in_use"] * 8)
+    report["exit_code"] = 0
+
+
 def hostile(report):
     text = "</title><script>alert(1)</script>\x1b[31m\u202e|`*" + "x" * 5000
     report["machine"]["nvidia"]["module_version"] = report["conclusion"] = text
@@ -58,6 +66,7 @@ CHANGES = {
     "slow": slow,
     "several": several,
     "several-unknown": lambda report: several(report, ("unknown", "in_use", "suspended")),
+    "busy-without-port": busy_without_port,
     "seven": fewer,
     "none": lambda report: fewer(report, 0),
     "stale": lambda report: report.update(created_utc="2020-01-01T00:00:00Z"),

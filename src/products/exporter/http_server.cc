@@ -1,37 +1,36 @@
 #include "exporter/http_server.h"
 
 #include <arpa/inet.h>
-#include <event2/buffer.h>
-#include <event2/event.h>
-#include <event2/http.h>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
+#include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
+#include <vector>
 
+#include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/text.h"
 #include "host/storage.h"
+#include "jobs/trusted_path.h"
 
 namespace gpuready::exporter {
 namespace {
 
-constexpr int kBacklog = 64;
-constexpr int kSecondsForARequest = 10;  // a client that is slower holds no connection
+// From a request's first byte to the answer's last one, and between two requests.
+constexpr std::chrono::seconds kTimeForARequest{10};
+// One more closes the one that is nearest to its deadline.
+constexpr std::size_t kMostConnections = 128;
+constexpr std::chrono::seconds kPauseWithoutDescriptors{1};
 constexpr std::size_t kMostHeaderBytes = 16 << 10;
-
-template <auto Free>
-struct Freed {
-  template <class T>
-  void operator()(T* object) const {
-    Free(object);
-  }
-};
+constexpr int kPollMilliseconds = 100;
 
 struct SocketAddress {
   sockaddr_storage bytes{};
@@ -72,51 +71,114 @@ std::string text_of(const ListenAddress& address) {
   return fmt::format("{}{}{}:{}", v6 ? "[" : "", address.host, v6 ? "]" : "", address.port);
 }
 
+struct FileId {
+  dev_t device = 0;
+  ino_t inode = 0;
+  bool operator==(const FileId&) const = default;
+};
+
+// Of a socket; nothing for any other file, or a link to one.
+std::optional<FileId> socket_at(const std::string& path) {
+  const auto end = walk_to(path, LastLink::keep);
+  if (!end || !end->file || !S_ISSOCK(end->file->st_mode)) return std::nullopt;
+  return FileId{end->file->st_dev, end->file->st_ino};
+}
+
 // A socket's file outlives the process that listened there.
-bool is_left_over(const SocketAddress& address) {
+Result<void> remove_left_over(const std::string& path, const SocketAddress& address) {
+  if (!socket_at(path))
+    return fail(ErrorKind::bad_input, printable(path) +
+                                          " exists and is not a socket; move it away, or name "
+                                          "another path by --listen unix:PATH");
   const Descriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  return ::connect(probe.get(), address.get(), address.size) != 0 && errno == ECONNREFUSED;
+  if (::connect(probe.get(), address.get(), address.size) != 0 && errno == ECONNREFUSED)
+    return live_storage().unlink(path);
+  return {};
 }
 
 Result<Descriptor> open_socket(const ListenAddress& address) {
   const SocketAddress where = to_socket(address);
   Descriptor socket(::socket(where.bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket) return fail_errno("cannot listen on " + text_of(address), errno);
   const int on = 1;
   ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   const auto bind = [&] { return ::bind(socket.get(), where.get(), where.size) == 0; };
   bool bound = bind();
-  if (!bound && errno == EADDRINUSE && !address.unix_path.empty() && is_left_over(where)) {
-    TRY(live_storage().unlink(address.unix_path));
+  if (!bound && errno == EADDRINUSE && !address.unix_path.empty()) {
+    TRY(remove_left_over(address.unix_path, where));
     bound = bind();
   }
-  if (!bound || ::listen(socket.get(), kBacklog) != 0)
+  if (!bound || ::listen(socket.get(), SOMAXCONN) != 0)
     return fail_errno("cannot listen on " + text_of(address), errno);
   return socket;
 }
 
-}  // namespace
-
-bool wants_openmetrics(std::string_view accept) {
-  double openmetrics = 0, text = 0;
-  for (const std::string_view range : split(accept, ",")) {
-    const auto parts = split(range, ";");
-    if (parts.empty()) continue;
-    double quality = 1;
-    bool has_version = true;
-    for (const std::string_view part : parts) {
-      const std::size_t equals = std::min(part.find('='), part.size());
-      const auto name = trim(part.substr(0, equals));
-      const auto value = trim(part.substr(std::min(equals + 1, part.size())));
-      if (equals_ignore_case(name, "q")) quality = parse_double(value).value_or(0);
-      if (equals_ignore_case(name, "version")) has_version = value == "1.0.0";
-    }
-    const auto type = trim(parts.front());
-    if (equals_ignore_case(type, "application/openmetrics-text") && has_version)
-      openmetrics = std::max(openmetrics, quality);
-    if (equals_ignore_case(type, "text/plain")) text = std::max(text, quality);
-  }
-  return openmetrics > 0 && openmetrics >= text;
+// A part of the descriptors that this process may open: the rest is for samples.
+std::size_t most_connections() {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  return std::clamp<std::size_t>(limit.rlim_cur / 4, 4, kMostConnections);
 }
+
+class Connection {
+ public:
+  explicit Connection(Descriptor socket) : socket_(std::move(socket)) {}
+
+  int descriptor() const { return socket_.get(); }
+  short waits_for() const { return out_.empty() && !has_request() ? POLLIN : POLLOUT; }
+  Deadline deadline() const { return deadline_; }
+  void end() { deadline_ = {}; }
+
+  // Takes what came, or sends what is left, and answers one request: others have their turn before
+  // the next. false: the connection has ended.
+  bool go_on(const HttpHandler& handler) {
+    if (!out_.empty() && !send()) return false;
+    if (out_.empty() && !has_request() && !receive()) return false;
+    if (!out_.empty() || !has_request()) return true;
+    answer(handler);
+    return send();
+  }
+
+ private:
+  bool receive() {
+    char bytes[4096];
+    const ssize_t size = ::recv(descriptor(), bytes, sizeof bytes, 0);
+    if (size < 0) return errno == EAGAIN || errno == EINTR;
+    if (ends_) return size > 0;  // closing at once could take the answer from the client
+    if (in_.empty()) deadline_ = deadline_in(kTimeForARequest);
+    in_.append(bytes, static_cast<std::size_t>(size));
+    return size > 0;
+  }
+  bool send() {
+    const ssize_t size = ::send(descriptor(), out_.data(), out_.size(), MSG_NOSIGNAL);
+    if (size < 0) return errno == EAGAIN || errno == EINTR;
+    out_.erase(0, static_cast<std::size_t>(size));
+    if (!out_.empty()) return true;
+    deadline_ = deadline_in(kTimeForARequest);
+    if (ends_) ::shutdown(descriptor(), SHUT_WR);
+    return true;
+  }
+  bool has_request() const {
+    return !ends_ && (in_.size() > kMostHeaderBytes || size_of_head(in_) != in_.npos);
+  }
+  void answer(const HttpHandler& handler) {
+    const auto size = size_of_head(in_);
+    const auto request =
+        size > kMostHeaderBytes ? HttpRequest{.refused = 431} : parse_head(in_.substr(0, size));
+    in_.erase(0, size);
+    ends_ = !request.keep_alive;
+    out_ = answer_bytes(
+        request.refused != 0 ? refusal(request.refused) : handler(request.path, request.accept),
+        request);
+  }
+
+  Descriptor socket_;
+  Deadline deadline_ = deadline_in(kTimeForARequest);
+  std::string in_, out_;
+  bool ends_ = false;  // after the answer
+};
+
+}  // namespace
 
 Result<ListenAddress> parse_listen_address(std::string_view text) {
   const auto bad = [&](std::string_view why) {
@@ -149,32 +211,46 @@ Result<ListenAddress> parse_listen_address(std::string_view text) {
 
 struct HttpServer::State {
   ListenAddress address;
-  std::unique_ptr<event_base, Freed<event_base_free>> base;
-  std::unique_ptr<evhttp, Freed<evhttp_free>> http;
-  const HttpHandler* handler = nullptr;
-  const std::atomic<bool>* stop = nullptr;
+  Descriptor socket;
+  std::optional<FileId> file;  // of the socket
+  std::vector<Connection> connections;
+  Deadline accepts_at{};
 
   ~State() {
-    http.reset();
-    if (!address.unix_path.empty()) (void)live_storage().unlink(address.unix_path);
+    if (file && socket_at(address.unix_path) == file)
+      (void)live_storage().unlink(address.unix_path);
   }
 
-  static void answer(evhttp_request* request, void* self) {
-    const State& state = *static_cast<State*>(self);
-    const char* path = evhttp_uri_get_path(evhttp_request_get_evhttp_uri(request));
-    const char* accept = evhttp_find_header(evhttp_request_get_input_headers(request), "Accept");
-    const HttpAnswer answer = (*state.handler)(path ? path : "", accept ? accept : "");
-    evkeyvalq* headers = evhttp_request_get_output_headers(request);
-    evhttp_add_header(headers, "Content-Type", answer.type.c_str());
-    evhttp_add_header(headers, "Cache-Control", "no-store");
-    evhttp_add_header(headers, "X-Content-Type-Options", "nosniff");
-    evbuffer_add(evhttp_request_get_output_buffer(request), answer.body.data(), answer.body.size());
-    evhttp_send_reply(request, answer.status, nullptr, nullptr);
+  void accept() {
+    const std::size_t most = most_connections();
+    // A few at a time, so that those that are accepted are read before others replace them.
+    for (std::size_t i = 0; i < most / 4; ++i) {
+      Descriptor accepted(::accept4(socket.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+      if (!accepted) {
+        if (errno != EAGAIN && errno != ECONNABORTED)
+          accepts_at = deadline_in(kPauseWithoutDescriptors);
+        return;
+      }
+      if (connections.size() >= most)
+        connections.erase(std::ranges::min_element(connections, {}, &Connection::deadline));
+      connections.emplace_back(std::move(accepted));
+    }
   }
 
-  static void look(evutil_socket_t, short, void* self) {
-    const State& state = *static_cast<State*>(self);
-    if (*state.stop) event_base_loopbreak(state.base.get());
+  void serve_once(const HttpHandler& handler) {
+    std::vector<pollfd> polled;
+    for (const Connection& each : connections)
+      polled.push_back({.fd = each.descriptor(), .events = each.waits_for(), .revents = 0});
+    const bool accepts = Clock::now() >= accepts_at;
+    polled.push_back({.fd = accepts ? socket.get() : -1, .events = POLLIN, .revents = 0});
+    if (::poll(polled.data(), polled.size(), kPollMilliseconds) < 0) return;
+    for (std::size_t i = 0; i < connections.size(); ++i)
+      if (const int seen = polled[i].revents;
+          (seen & (POLLERR | POLLHUP)) != 0 || (seen != 0 && !connections[i].go_on(handler)))
+        connections[i].end();  // a client that is gone reads no answer
+    std::erase_if(connections,
+                  [](const Connection& each) { return Clock::now() >= each.deadline(); });
+    if (polled.back().revents != 0) accept();
   }
 };
 
@@ -183,37 +259,23 @@ HttpServer::HttpServer(HttpServer&&) noexcept = default;
 HttpServer::~HttpServer() = default;
 
 Result<HttpServer> HttpServer::listen(const ListenAddress& address) {
-  Descriptor socket = TRY(open_socket(address));
   auto state = std::make_unique<State>();
   state->address = address;
+  state->socket = TRY(open_socket(address));
+  if (!address.unix_path.empty()) state->file = socket_at(address.unix_path);
   SocketAddress bound;
   bound.size = sizeof bound.bytes;
   if (address.unix_path.empty() &&
-      ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&bound.bytes), &bound.size) == 0)
+      ::getsockname(state->socket.get(), reinterpret_cast<sockaddr*>(&bound.bytes), &bound.size) ==
+          0)
     state->address.port = ntohs(reinterpret_cast<const sockaddr_in*>(&bound.bytes)->sin_port);
-  state->base.reset(event_base_new());
-  state->http.reset(state->base ? evhttp_new(state->base.get()) : nullptr);
-  const int own = ::fcntl(socket.get(), F_DUPFD_CLOEXEC, 0);  // libevent closes it
-  if (!state->http || evhttp_accept_socket(state->http.get(), own) != 0)
-    return fail(ErrorKind::unsupported, "libevent cannot serve " + text_of(address));
-  evhttp_set_allowed_methods(state->http.get(), EVHTTP_REQ_GET | EVHTTP_REQ_HEAD);
-  evhttp_set_timeout(state->http.get(), kSecondsForARequest);
-  evhttp_set_max_headers_size(state->http.get(), kMostHeaderBytes);
-  evhttp_set_max_body_size(state->http.get(), 0);
-  evhttp_set_gencb(state->http.get(), State::answer, state.get());
   return HttpServer(std::move(state));
 }
 
 std::string HttpServer::address() const { return text_of(state_->address); }
 
 void HttpServer::serve(const HttpHandler& handler, const std::atomic<bool>& stop) {
-  state_->handler = &handler;
-  state_->stop = &stop;
-  const std::unique_ptr<event, Freed<event_free>> timer(
-      event_new(state_->base.get(), -1, EV_PERSIST, State::look, state_.get()));
-  constexpr timeval kPause{.tv_sec = 0, .tv_usec = 100'000};
-  event_add(timer.get(), &kPause);
-  event_base_dispatch(state_->base.get());
+  while (!stop) state_->serve_once(handler);
 }
 
 }  // namespace gpuready::exporter

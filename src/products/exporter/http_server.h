@@ -1,4 +1,5 @@
-// A small HTTP/1.1 server on libevent: GET and HEAD, one thread, answers that are at hand.
+// A small HTTP/1.1 server: GET and HEAD, one thread, answers that are at hand. A client that is
+// slow or idle holds a connection for 10 s at most, and less if others need it.
 #pragma once
 
 #include <atomic>
@@ -8,6 +9,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "exporter/http_request.h"
 
 namespace gpuready::exporter {
 
@@ -19,12 +21,6 @@ struct ListenAddress {
 };
 Result<ListenAddress> parse_listen_address(std::string_view text);
 
-struct HttpAnswer {
-  int status = 200;
-  std::string type, body;
-};
-// Whether an Accept header asks for OpenMetrics 1.0 rather than for Prometheus' text.
-bool wants_openmetrics(std::string_view accept);
 using HttpHandler = std::function<HttpAnswer(std::string_view path, std::string_view accept)>;
 
 class HttpServer {

@@ -36,7 +36,7 @@ struct Node {
   std::string machine_id;
 };
 
-// One cause on all nodes that have it.
+// One cause on all nodes that have it in this severity.
 struct Cause {
   std::string id, title, cure;
   Severity severity = Severity::error;

@@ -135,7 +135,6 @@ Result<void> take_rates(const Database& history, const NodeReport& report, Fleet
                                                  query.number(4)};
   auto insert = history.prepare("INSERT OR REPLACE INTO rates VALUES (?, ?, ?, ?, ?, ?)");
   for (const NodeRate& rate : report.rates) {
-    if (!std::isfinite(rate.value)) continue;
     Usual usual{0, rate.value, 0};
     if (const auto found = before.find({rate.name, rate.gpu}); found != before.end())
       usual = found->second;

@@ -6,9 +6,11 @@
 #include <tuple>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "fleet/fleet.h"
 #include "fleet/history.h"
+#include "report/text_layout.h"
 
 namespace gpuready::fleet {
 namespace {
@@ -71,10 +73,15 @@ std::string reason_of(const NodeReport& report, NodeState state) {
   if (state == NodeState::no_gpu) return "It has no GPU.";
   const NodeCause* worst = worst_of(report);
   if (state == NodeState::bad && worst != nullptr && worst->severity == Severity::error)
-    return worst->title;
-  if (!report.gpu_reason.empty()) return report.gpu_reason;
-  if (state == NodeState::not_tested && !report.tested) return "Not tested.";
-  return report.conclusion;
+    return cut(worst->place + worst->title, kMostText);
+  const std::string why = !report.gpu_reason.empty()                         ? report.gpu_reason
+                          : state == NodeState::not_tested && !report.tested ? "Not tested."
+                                                                             : report.conclusion;
+  // An action without its cause misleads.
+  const auto cause = std::ranges::find(report.causes, report.action, &NodeCause::action);
+  if (report.action == Action::none || cause == report.causes.end() || contains(why, cause->title))
+    return why;
+  return cut(fmt::format("{}{}. {}", cause->place, cause->title, why), kMostText);
 }
 
 bool share_a_gpu(const NodeReport& a, const NodeReport& b) {
@@ -129,7 +136,8 @@ const NodeReport& counting(const std::vector<const NodeReport*>& newest_first,
   return *worst;
 }
 
-// A GPU is in one machine: reports under two names that have it are not both true.
+// A GPU is in one machine: reports under two names that have it are not both true. One of them is,
+// so an error counts.
 void find_shared_gpus(std::vector<const NodeReport*>& counted, Fleet& out) {
   std::map<std::string_view, const NodeReport*> owners;
   std::map<std::string_view, std::string> doubted;
@@ -141,10 +149,15 @@ void find_shared_gpus(std::vector<const NodeReport*>& counted, Fleet& out) {
       }
   for (Node& node : out.nodes)
     if (const auto other = doubted.find(node.name); other != doubted.end()) {
-      node.state = NodeState::unknown;
-      node.reason = fmt::format("It reports the same GPU as {}.", other->second);
+      const std::string reason = fmt::format("reports the same GPU as {}.", other->second);
+      if (node.state > NodeState::unknown) {
+        out.notes.push_back(fmt::format("{} {}", node.name, reason));
+      } else {
+        node.state = NodeState::unknown;
+        node.reason = "It " + reason;
+        std::erase_if(counted, [&](const NodeReport* one) { return one->name == node.name; });
+      }
     }
-  std::erase_if(counted, [&](const NodeReport* one) { return doubted.contains(one->name); });
 }
 
 }  // namespace
@@ -191,8 +204,10 @@ Result<Fleet> merge(const std::vector<NodeReport>& reports, const MergeOptions& 
     node.machine_id = report.machine_id;
     node.reported_unix_seconds = report.created_unix_seconds;
     node.reason = silent.empty() ? of_several_machines(all) : silent;
-    if (!node.reason.empty()) continue;
-    node.state = state_of(report);
+    const NodeState state = state_of(report);
+    if (!silent.empty() || (!node.reason.empty() && state <= NodeState::unknown)) continue;
+    if (!node.reason.empty()) out.notes.push_back(name + ": " + node.reason);
+    node.state = state;
     node.action = node.state == NodeState::bad && report.action == Action::none
                       ? Action::check_again
                       : report.action;
@@ -209,12 +224,11 @@ Result<Fleet> merge(const std::vector<NodeReport>& reports, const MergeOptions& 
 
   find_shared_gpus(counted, out);
 
-  std::map<std::string, Cause> causes;
+  std::map<std::pair<std::string, Severity>, Cause> causes;
   for (const NodeReport* report : counted)
     for (const NodeCause& found : report->causes) {
-      Cause& cause = causes[found.id];
-      if (cause.nodes.empty() ||
-          std::tie(found.severity, found.action) > std::tie(cause.severity, cause.action)) {
+      Cause& cause = causes[{found.id, found.severity}];
+      if (cause.nodes.empty() || found.action > cause.action) {
         cause.id = found.id;
         cause.title = found.title;
         cause.cure = found.cure;
@@ -225,7 +239,7 @@ Result<Fleet> merge(const std::vector<NodeReport>& reports, const MergeOptions& 
         cause.nodes.push_back(report->name);
       cause.gpus += found.gpus;
     }
-  for (auto& [id, cause] : causes) out.causes.push_back(std::move(cause));
+  for (auto& [key, cause] : causes) out.causes.push_back(std::move(cause));
   std::ranges::stable_sort(out.causes, [](const Cause& a, const Cause& b) {
     return std::tuple(a.severity, a.action, a.nodes.size()) >
            std::tuple(b.severity, b.action, b.nodes.size());

@@ -1,6 +1,7 @@
 #include "fleet/node_report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -24,7 +25,7 @@ constexpr std::string_view kLeftOut[] = {
     "samples",    "evidence",  "lines",     "xids",       "nodes",   "vulkan",
     "paths",      "toolkits",  "libraries", "mismatches", "digests", "bad_words",
     "timings_ms", "processes", "ports",     "explains",   "unseen"};
-constexpr std::size_t kMostText = 300, kMostName = 253, kMostCauses = 64;
+constexpr std::size_t kMostName = 253, kMostCauses = 64;
 
 std::string short_text(std::string_view text, std::size_t most = kMostText) {
   std::string out = one_line(text.substr(0, 4 * most));
@@ -95,17 +96,21 @@ Result<void> read_gpus(const Json& doc, const std::string& source, const Machine
   return {};
 }
 
-Result<void> read_causes(const Json& doc, const std::string& name, NodeReport& out) {
+Result<void> read_causes(const Json& doc, const std::string& name, std::size_t gpus,
+                         NodeReport& out) {
   for (const Json& item : *TRY(list_of(doc, "findings", name))) {
     const Finding finding = TRY(value_from_json<Finding>(item, name));
     out.action = std::max(out.action, finding.action);
     if (finding.severity == Severity::info) continue;
-    out.causes.push_back({.id = short_text(finding.id, 40),
-                          .title = short_text(finding.title),
-                          .cure = short_text(finding.cure.value_or("")),
-                          .severity = finding.severity,
-                          .action = finding.action,
-                          .gpus = finding.gpus.size()});
+    const bool some = !finding.gpus.empty() && finding.gpus.size() < gpus;
+    out.causes.push_back(
+        {.id = short_text(finding.id, 40),
+         .title = short_text(finding.title),
+         .cure = short_text(finding.cure.value_or("")),
+         .severity = finding.severity,
+         .action = finding.action,
+         .gpus = finding.gpus.size(),
+         .place = some ? short_text(fmt::format("GPU {}: ", fmt::join(finding.gpus, ", "))) : ""});
   }
   std::ranges::stable_sort(out.causes, std::greater(), &NodeCause::severity);
   if (out.causes.size() > kMostCauses) out.causes.resize(kMostCauses);
@@ -117,8 +122,12 @@ Result<std::vector<Verdict>> read_verdicts(const Json& doc, const std::string& s
   for (const Json& item : *TRY(list_of(doc, "verdicts", source))) {
     verdicts.push_back(TRY(value_from_json<Verdict>(item, source)));
     const Verdict& one = verdicts.back();
-    if (one.status == VerdictStatus::passed && one.bad_words_total + one.mismatches_total > 0)
+    if (one.status != VerdictStatus::passed) continue;
+    if (one.bad_words_total + one.mismatches_total > 0)
       return contradiction(source, "a test passed with wrong results");
+    for (const Metric& metric : one.metrics)
+      if (is_comparable(one, metric) && metric.value <= 0)
+        return contradiction(source, "a test passed, and its rate is not positive");
   }
   return verdicts;
 }
@@ -164,13 +173,20 @@ Result<NodeReport> parse_node_report(std::string_view text, const std::string& s
                     source,
                     short_text(get_string(doc, "schema").value_or("a text without schema"), 80)));
   const Envelope envelope = TRY(value::read_document<Envelope>(doc, source));
+  // Another version may word it in another way, but not as the meaning of another code.
+  const auto meaning = get_string(doc, "exit_meaning").value_or("");
+  if (envelope.exit == Exit::ok && named<Exit>(meaning).value_or(Exit::ok) != Exit::ok)
+    return contradiction(source, fmt::format("exit code 0, and its meaning is \"{}\"", meaning));
   const Machine machine = TRY(value_from_json<Machine>(member(doc, "machine"), source));
-  if (machine.source != "live" || !machine.fakes.empty() || !machine.named_libraries.empty() ||
-      doc.contains("injected_faults"))
+  const std::string_view unreal = machine.source != "live" ? "recording (--replay)"
+                                  : !machine.fakes.empty() ? "machine with faked GPUs"
+                                  : !machine.named_libraries.empty()
+                                      ? "driver library that was named"
+                                  : doc.contains("injected_faults") ? "test with an injected fault"
+                                                                    : "";
+  if (!unreal.empty())
     return fail(ErrorKind::bad_input,
-                source +
-                    " does not describe a real machine: it is of a recording, of faked GPUs, of "
-                    "a named library or of an injected fault");
+                fmt::format("{} does not describe a real machine: it is of a {}", source, unreal));
   NodeReport out;
   out.claimed = host_of(machine.system.host_name);
   out.machine_id = envelope.machine_id.value_or("");
@@ -194,7 +210,7 @@ Result<NodeReport> parse_node_report(std::string_view text, const std::string& s
     return contradiction(source, "two GPUs have the same UUID");
   const auto verdicts = TRY(read_verdicts(doc, source));
   TRY(read_gpus(doc, source, machine, verdicts, out));
-  TRY(read_causes(doc, source, out));
+  TRY(read_causes(doc, source, machine.gpus.size(), out));
   take_verdicts(verdicts, machine, out);
   read_facts(machine, out);
   return out;

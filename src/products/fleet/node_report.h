@@ -15,13 +15,15 @@
 namespace gpuready::fleet {
 
 inline constexpr std::size_t kMostReportBytes = 8u << 20;
+inline constexpr std::size_t kMostText = 300;  // of a text that a report gave
 
 // A cause that the node's doctor named, or a test that failed there.
 struct NodeCause {
   std::string id, title, cure;  // "xid-79"; "test-memory" of a test
   Severity severity = Severity::error;
   Action action = Action::none;
-  std::size_t gpus = 0;  // concerned; 0: the whole node
+  std::size_t gpus = 0;    // concerned; 0: the whole node
+  std::string place = {};  // "GPU 3: "; empty: all GPUs of the node
 };
 
 // A text or a number that is the same on every healthy sibling.

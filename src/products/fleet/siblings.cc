@@ -66,7 +66,7 @@ void add_slow(const std::string& siblings, const Reports& group, Fleet& out) {
   std::map<std::pair<std::string_view, std::string_view>, std::vector<Value>> rates;
   for (const NodeReport* report : group)
     for (const NodeRate& rate : report->rates)
-      if (rate.value >= 0) rates[{rate.name, rate.unit}].push_back({report, &rate});
+      rates[{rate.name, rate.unit}].push_back({report, &rate});
   for (const auto& [key, values] : rates) {
     if (values.size() < kFewestValues) continue;
     std::vector<double> all, far;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/characters.h"
 #include "base/nodes/hostlist.h"
 #include "base/text.h"
 
@@ -12,6 +13,7 @@ namespace {
 
 constexpr std::size_t kMostBytes = 4u << 20;
 constexpr int kDeepest = 8;
+constexpr std::int64_t kMostGpus = 1024;  // of a word of Gres=
 constexpr const char* kFiles[] = {
     "/etc/slurm/slurm.conf",      "/etc/slurm-llnl/slurm.conf",
     "/run/slurm/conf/slurm.conf", "/var/spool/slurmd/conf-cache/slurm.conf",
@@ -65,13 +67,17 @@ void append(Host& host, const std::string& path, std::string_view text, int dept
       conf.push_back(std::move(line));
       continue;
     }
-    const std::string file =
-        value.starts_with('/') ? value : path.substr(0, path.rfind('/') + 1) + value;
-    const auto included = host.read_file(file, kMostBytes);
-    if (included && depth < kDeepest)
+    std::string file = value.starts_with('/') ? value : path.substr(0, path.rfind('/') + 1) + value;
+    if (const auto at = file.find("%c"); at != file.npos)
+      file.replace(at, 2, value_of(conf, "ClusterName").value_or("%c"));
+    const auto included = depth < kDeepest
+                              ? host.read_file(file, kMostBytes)
+                              : fail(ErrorKind::bad_input, file + ": files include each other");
+    if (included)
       append(host, file, *included, depth + 1, conf, unread);
     else
-      unread.push_back(fmt::format("{}, included by {}", printable(file), line.place()));
+      unread.push_back(
+          fmt::format("{}, included by {}", printable(included.error().message), line.place()));
   }
 }
 
@@ -150,7 +156,8 @@ Result<std::string> find_conf(Host& host) {
   if (auto named = host.environment("SLURM_CONF"); named && named->starts_with('/')) return *named;
   for (const char* file : kFiles)
     if (host.exists(file)) return std::string(file);
-  return fail(ErrorKind::not_found, "slurm.conf is in no usual folder: name it by --conf");
+  return fail(ErrorKind::not_found,
+              "slurm.conf was not found in the usual folders; pass --conf FILE");
 }
 
 bool names_node(std::string_view list, std::string_view node) {
@@ -173,22 +180,38 @@ std::vector<const ConfLine*> lines_of_node(const Conf& conf, std::string_view no
   return found;
 }
 
+std::optional<std::int64_t> gres_count(std::string_view text) {
+  const auto digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  auto count = parse_int(text.substr(0, digits));
+  const std::string suffix = to_lower(text.substr(digits));
+  if (!count || suffix.empty()) return count;
+  constexpr std::string_view kPowers = "kmgtp";
+  const auto power = kPowers.find(suffix.front());
+  const bool decimal = suffix.substr(1) == "b";
+  if (power == kPowers.npos || (suffix.size() > 1 && !decimal && suffix.substr(1) != "ib"))
+    return std::nullopt;
+  count = std::min(*count, kMostGpus);
+  for (std::size_t i = 0; i <= power; ++i) *count *= decimal ? 1000 : 1024;
+  return count;
+}
+
 GresGpus gpus_of_gres(std::string_view gres) {
   GresGpus gpus;
   for (std::string_view word : split(gres, ",")) {
     word = trim(word.substr(0, word.find('(')));
-    const auto parts = split(word, ":");
+    auto parts = split(word, ":");
     if (parts.empty() || !equals_ignore_case(parts[0], "gpu")) continue;
-    std::optional<std::int64_t> count = 1;
-    std::string type;
-    if (parts.size() > 1) {
-      count = parse_int(parts.back());
-      const bool typed = parts.size() > 2 || !count;
-      if (typed) type = std::string(parts[1]);
-      if (!count) count = 1;
+    std::int64_t count = 1;
+    if (parts.size() > 1 && is_digit(parts.back().front())) {
+      const auto number = gres_count(parts.back());
+      if (!number) break;  // as Slurm does
+      count = *number;
+      parts.pop_back();
     }
-    gpus.count += static_cast<int>(std::clamp<std::int64_t>(*count, 0, 1024));
-    gpus.types.push_back(type);
+    std::erase_if(parts,
+                  [](std::string_view part) { return equals_ignore_case(part, "no_consume"); });
+    gpus.count += static_cast<int>(std::min(count, kMostGpus));
+    gpus.types.emplace_back(parts.size() > 1 ? parts[1] : "");
   }
   return gpus;
 }

@@ -43,6 +43,8 @@ bool names_node(std::string_view list, std::string_view node);
 // Lines about this node: NodeName= with it in its list, or with DEFAULT before.
 std::vector<const ConfLine*> lines_of_node(const Conf& conf, std::string_view node);
 
+// "8" or "8K", with the suffixes that Slurm knows; nothing for any other text.
+std::optional<std::int64_t> gres_count(std::string_view text);
 // "gpu:h100:4,gpu:a100:2(S:0-1)": the GPUs of Gres=, by type; a type may be empty.
 struct GresGpus {
   int count = 0;

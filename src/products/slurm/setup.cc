@@ -35,6 +35,11 @@ std::string how_to_chain(const Hook& hook, const std::string& path, const std::s
 
 }  // namespace
 
+bool can_be_value(std::string_view path) {
+  return std::ranges::none_of(
+      path, [](char c) { return c <= ' ' || contains("\"'#\\*?[]%\x7f", {&c, 1}); });
+}
+
 Setup plan_setup(const Conf& conf, const SetupChoice& choice) {
   Setup setup;
   bool prolog = false;

@@ -36,6 +36,8 @@ struct SetupChoice {
   std::optional<std::string> scontrol = {}, conf = {};  // named in the scripts
   int interval_s = 300;
 };
+// Whether Slurm reads this as the path of a hook: without blanks, quotes, comments and patterns.
+bool can_be_value(std::string_view path);
 Setup plan_setup(const Conf& slurm_conf, const SetupChoice& choice);
 
 // slurm.conf with the lines at its end.

@@ -166,11 +166,10 @@ void declare_exporter(CommandSpec& command) {
                timeout_option(options->globals)});
   add_kept_results(command, options->state, options->valid_s);
   add_accept(command, options->accept);
-  add_policy(command, options->policy);
+  add_policy(command, options->policy, false);
   command.footer =
-      "Exit codes: 0 it was ended by SIGTERM or SIGINT, or --once printed a page; 2 wrong usage, "
-      "or "
-      "it cannot listen there; 4 with --once: the driver did not answer.";
+      "Exit codes: 0 stopped by SIGTERM or SIGINT, or --once printed a page; 2 wrong usage, or the "
+      "address cannot be used; 4 with --once: the driver did not answer.";
 }
 
 constexpr OwnMode kModes[] = {{exporter::kSampleMode, run_sample}};
@@ -179,7 +178,7 @@ constexpr OwnMode kModes[] = {{exporter::kSampleMode, run_sample}};
 
 extern const Product exporter_product;
 const Product exporter_product = {
-    .command = {"exporter", "Serve metrics of every GPU over HTTP; a driver that hangs is one",
+    .command = {"exporter", "Serve metrics of every GPU over HTTP, even while its driver hangs",
                 declare_exporter,
                 "exporter  # http://127.0.0.1:9836/metrics\n"
                 "exporter --once  # print the page\n"

@@ -169,9 +169,8 @@ void declare_fleet_merge(CommandSpec& command) {
                markdown_option(options->globals.markdown)});
   command.footer =
       "Exit codes: 0 no node is bad, absent or unknown; 1 a node is bad; 2 wrong usage or bad "
-      "input; 3 a node lacks what was required; 4 of a node nothing is known, a report could not "
-      "be "
-      "read, or no node reported.";
+      "input; 3 a node lacks what was required; 4 nothing is known of a node, a report could not "
+      "be read, or no node reported.";
 }
 
 }  // namespace gpuready::cli

@@ -15,6 +15,7 @@
 #include "fleet/slow/pair_runner.h"
 #include "fleet/slow/rates_text.h"
 #include "host/atomic_file.h"
+#include "host/mapped_file.h"
 #include "report/text_layout.h"
 
 namespace gpuready::cli {
@@ -88,6 +89,12 @@ Result<std::vector<fleet::PairFailure>> measure(fleet::SlowSearch& search,
   return failures;
 }
 
+// When a file was last written: its rounds are older.
+std::string modified(const std::string& path) {
+  const auto file = MappedFile::open(path);
+  return file ? format_utc(file->modified().time_since_epoch().count()) : "an unknown time";
+}
+
 Result<int> run_fleet_slow(const FleetSlowOptions& options) {
   const auto start = Clock::now();
   const auto host = make_live_host();
@@ -104,11 +111,29 @@ Result<int> run_fleet_slow(const FleetSlowOptions& options) {
   if (!measures && !options.plan && search.rounds.empty())
     return fail(ErrorKind::bad_input,
                 "nothing says how to measure: give --runner or --command, or --plan and --results");
+  if (measures && options.runner == "slurm" && !host->environment("SLURM_JOB_ID"))
+    return fail(
+        ErrorKind::bad_input,
+        "--runner slurm: this is not a job of Slurm (SLURM_JOB_ID is not set), so each srun "
+        "would wait for nodes of its own; start it in a job of all nodes, such as: salloc "
+        "--exclusive --nodelist=NODES gpuready fleet slow --runner slurm");
+  const std::size_t kept = search.rounds.size();
+  const std::string kept_from = kept > 0 ? modified(options.results) : "";
   std::vector<fleet::PairFailure> failures;
   if (measures) failures = TRY(measure(search, options));
 
   auto findings = fleet::findings_of(search);
   findings.failures = std::move(failures);
+  if (measures && kept > 0) {
+    const bool none = search.rounds.size() == kept && !interrupted();
+    if (none) findings.ended = fleet::SearchEnd::ended_before;
+    const std::string old =
+        fmt::format("{} of {} {} measured before {}", counted(kept, "round"),
+                    printable(options.results), kept == 1 ? "was" : "were", kept_from);
+    findings.notes.push_back(none ? "Nothing was measured now, because this search has ended: " +
+                                        old + ". For a new search, remove the file or name another."
+                                  : old + ".");
+  }
   if (const auto pairs = fleet::next_round(search); options.plan && !pairs.empty()) {
     findings.ended = fleet::SearchEnd::planned;
     for (const auto& [a, b] : pairs)
@@ -127,9 +152,10 @@ void declare_fleet_slow(CommandSpec& command) {
   auto options = std::make_shared<FleetSlowOptions>();
   command.run = [options] { return run_fleet_slow(*options); };
   add_output(command, options->globals);
-  Option runner{.name = "--runner",
-                .value = &options->runner,
-                .help = "Measure each pair by nccl-tests' all_reduce_perf, started by this"};
+  Option runner{
+      .name = "--runner",
+      .value = &options->runner,
+      .help = "Measure each pair by nccl-tests' all_reduce_perf, started by srun or mpirun"};
   for (const auto& known : fleet::pair_templates()) runner.one_of.emplace_back(known.name);
   command.add({
       markdown_option(options->globals.markdown),
@@ -152,24 +178,25 @@ void declare_fleet_slow(CommandSpec& command) {
        .excludes = "--runner"},
       {.name = "--gpus",
        .value = &options->gpus,
-       .help = "GPUs of each node, {gpus} in the command",
+       .help = "GPUs of each node, {gpus} in the command (default: 8)",
        .range = Range{1, 64}},
       {.name = "--pair-timeout",
        .value = &options->time_limit_s,
-       .help = "How long a pair may take",
+       .help = "How long a pair may take (default: 180s)",
        .range = Range{0.1, 86400},
        .seconds = true},
       {.name = "--rounds",
        .value = &options->rounds,
-       .help = "Most rounds",
+       .help = "Measure no more rounds than this (default: 16)",
        .range = Range{1, 1000}},
       {.name = "--slower-by",
        .value = &options->slower_by_percent,
-       .help = "What a slow part is slower by, in percent (default: learned from the fleet)",
+       .help = "By how many percent a slow part is slower (default: learned from the fleet)",
        .range = Range{1, 90}},
       {.name = "--results",
        .value = &options->results,
-       .help = "File of the rates so far: the search continues after them, and adds its own",
+       .help = "Keep the rates in this file. If it exists, the search continues after them: name a "
+               "new file for a new search",
        .type = "FILE",
        .files = Files::written},
       {.name = "--plan",
@@ -178,9 +205,14 @@ void declare_fleet_slow(CommandSpec& command) {
        .excludes = "--runner"},
   });
   command.footer =
-      "Exit codes: 0 no part is slow, and each node answered; or the plan is made; 1 a node, group "
-      "or link is\nslow; 2 wrong usage or bad input; 4 a node did not answer, or the measurements "
-      "do not decide;\n130 interrupted: what was measured by then counts.";
+      "Exit codes: 0 no part is slow, and each node and pair answered; or the plan is made; 1 a "
+      "node, "
+      "group\nor link is slow, or nccl-tests found wrong values twice; 2 wrong usage or bad input; "
+      "4 a "
+      "node or pair\ndid not answer, nccl-tests found wrong values once, the measurements do not "
+      "decide, or nothing was\nmeasured because the search of --results had ended; 130 "
+      "interrupted: "
+      "what was measured by then\ncounts.";
 }
 
 }  // namespace gpuready::cli

@@ -20,12 +20,18 @@ constexpr ExitRule<fleet::Fleet> kFleet[] = {
 using fleet::SearchEnd;
 using fleet::SlowFindings;
 
+unsigned wrong_values(const SlowFindings& findings) {
+  unsigned number = 0;
+  for (const fleet::FailedPart& part : findings.failing) number += part.wrong;
+  return number;
+}
+
 constexpr ExitRule<SlowFindings> kSlow[] = {
     {[](const SlowFindings& f) { return f.ended == SearchEnd::planned; }, Exit::ok},
-    {[](const SlowFindings& f) { return !f.slow.empty(); }, Exit::unhealthy},
+    {[](const SlowFindings& f) { return !f.slow.empty() || wrong_values(f) > 1; }, Exit::unhealthy},
     {[](const SlowFindings& f) {
        return f.ended != SearchEnd::settled || !f.suspects.empty() || !f.unknown.empty() ||
-              !f.left.empty();
+              !f.left.empty() || !f.failing.empty();
      },
      Exit::unknown},
 };

@@ -19,9 +19,9 @@ std::string table(std::string_view title, std::initializer_list<std::string_view
                   const std::string& rows) {
   if (rows.empty()) return {};
   std::string out =
-      fmt::format("<section><h2>{}</h2>\n<div class=\"card scroll\"><table>\n<tr>", title);
-  for (const auto head : heads) out += fmt::format("<th>{}</th>", head);
-  return out + "</tr>\n" + rows + "</table></div></section>\n";
+      fmt::format("<section><h2>{}</h2>\n<div class=\"card scroll\"><table>\n<thead><tr>", title);
+  for (const auto head : heads) out += fmt::format("<th scope=\"col\">{}</th>", head);
+  return out + "</tr></thead>\n<tbody>" + rows + "</tbody></table></div></section>\n";
 }
 
 std::string node_rows(const Fleet& fleet) {
@@ -70,24 +70,17 @@ std::string list(std::string_view title, const auto& items, auto text) {
 }  // namespace
 
 std::string render_html(const Fleet& fleet, const Envelope& envelope) {
-  const Tone tone = tone_of(fleet);
-  std::string out = html_head("gpuready fleet");
-  out += fmt::format(
-      "<body>\n<div class=\"top\"><span class=\"brand\">gpu<i>ready</i></span><span>fleet</span>"
-      "<span class=\"meta\">{}</span></div>\n<main>\n"
-      "<section class=\"card hero {}\">{}<div><h1>{}</h1></div></section>\n",
-      escape_html(envelope.created_utc), css_class(tone), html_icon(tone),
-      escape_html(conclusion_of(fleet)));
-  out += table("Nodes", {"state", "nodes", "how many", "action", "why"}, node_rows(fleet));
-  out += table("Causes", {"id", "what is wrong", "nodes", "cure"}, cause_rows(fleet));
-  out += table("Slower than their siblings",
-               {"GPU or node", "what", "value", "median", "limit", "compared"}, slow_rows(fleet));
-  out += table("Different from their siblings", {"what", "value", "nodes", "usual", "have it"},
-               difference_rows(fleet));
-  out += list("Repairs", fleet.repairs, repair_text);
-  out += list("Changes since the reports before", fleet.changes, change_text);
-  out += list("Notes", fleet.notes, [](const std::string& note) { return note; });
-  return out + "</main>\n</body>\n</html>\n";
+  return html_page(
+      envelope, tone_of(fleet),
+      table("Nodes", {"state", "nodes", "how many", "action", "why"}, node_rows(fleet)) +
+          table("Causes", {"id", "what is wrong", "nodes", "cure"}, cause_rows(fleet)) +
+          table("Slower than their siblings",
+                {"GPU or node", "what", "value", "median", "limit", "compared"}, slow_rows(fleet)) +
+          table("Different from their siblings", {"what", "value", "nodes", "usual", "have it"},
+                difference_rows(fleet)) +
+          list("Repairs", fleet.repairs, repair_text) +
+          list("Changes since the reports before", fleet.changes, change_text) +
+          list("Notes", fleet.notes, [](const std::string& note) { return note; }));
 }
 
 }  // namespace gpuready

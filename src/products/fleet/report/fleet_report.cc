@@ -22,7 +22,7 @@ using fleet::NodeState;
 // In the order of urgency, with the verb of the conclusion.
 constexpr std::pair<NodeState, std::string_view> kStates[] = {
     {NodeState::ready, "ready"},           {NodeState::bad, "bad"},
-    {NodeState::absent, "incomplete"},     {NodeState::unknown, "unknown"},
+    {NodeState::absent, "absent"},         {NodeState::unknown, "unknown"},
     {NodeState::not_tested, "not tested"}, {NodeState::no_gpu, "without a GPU"},
 };
 

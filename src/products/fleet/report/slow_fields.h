@@ -7,7 +7,8 @@
 
 namespace gpuready {
 NAMES_OF(fleet::FleetPart, "node", "group", "link");
-NAMES_OF(fleet::SearchEnd, "settled", "most_rounds", "no_answers", "interrupted", "planned");
+NAMES_OF(fleet::SearchEnd, "settled", "most_rounds", "no_answers", "interrupted", "planned",
+         "too_varied", "ended_before");
 }  // namespace gpuready
 
 namespace gpuready::fleet {
@@ -24,6 +25,18 @@ FIELDS_OF(SlowPart) {
         "not slow.",
         {.thousandths = true});
   FIELD(confidence, "Probability that it is slow.", {.least = 0, .most = 1});
+  FIELD(measurements, "That it was in.");
+}
+
+FIELDS_OF(FailedPart) {
+  visit.about("fleet_failing_part",
+              "A part of the fleet that gives no answer or wrong values, while others answer.");
+  FIELD(kind, "node: it fails with several others; link: between two nodes that answer others.");
+  FIELD(name, "The node; of a link one end.", kAlways);
+  FIELD(other, "Of a link the other end.");
+  FIELD(partners, "Of a node: the nodes with which it fails.");
+  FIELD(failed, "Measurements without an answer or with wrong values.");
+  FIELD(wrong, "Measurements in which nccl-tests found wrong values.");
   FIELD(measurements, "That it was in.");
 }
 
@@ -49,13 +62,15 @@ FIELDS_OF(SlowFindings) {
   FIELD(suspects, "Parts that may be slow: the measurements do not decide.", kAlways);
   FIELD(unknown, "Nodes that never answered.", kAlways);
   FIELD(left, "Nodes that answered and then no more.", kAlways);
+  FIELD(failing, "Parts that give no answer or wrong values, while others answer.", kAlways);
   FIELD(rounds, "That were measured.");
   FIELD(measured_pairs, "Over all rounds.");
   FIELD(failed_pairs, "Pairs without an answer, over all rounds.");
   FIELD(ended,
         "settled: nothing is left to measure; most_rounds: the limit of rounds ended the search; "
         "no_answers: several rounds had none; interrupted: there is more to measure; planned: "
-        "next_round is to be measured.");
+        "next_round is to be measured; too_varied: the measurements vary too much to decide; "
+        "ended_before: nothing was measured, because the search of --results had ended.");
   FIELD(usual_rate, "Of pairs within a group, in the unit of the program that measured.",
         {.unit = "the program's unit"});
   FIELD(noise, "Standard deviation of one measurement, as a share of the usual rate.");
@@ -71,9 +86,12 @@ FIELDS_OF(SlowFindings) {
 }  // namespace gpuready::fleet
 
 namespace gpuready {
-DOCUMENT_OF(fleet::SlowFindings, "fleet-slow", "Slow nodes",
-            "Which nodes, groups of nodes and links of a fleet are slow, by rounds of pairs.",
-            "0: none is slow, and each node answered; 1: one is; 2: wrong usage or bad input; 4: a "
-            "node did not answer, or the measurements do not decide; 130: interrupted.",
-            "fleet", "What was found.");
+DOCUMENT_OF(
+    fleet::SlowFindings, "fleet-slow", "Slow nodes",
+    "Which nodes, groups of nodes and links of a fleet are slow, by rounds of pairs.",
+    "0: none is slow, and each node and pair answered; 1: one is, or nccl-tests found wrong "
+    "values twice; 2: wrong usage or bad input; 4: a node or pair did not answer, wrong "
+    "values were found once, the measurements do not decide, or nothing was measured; 130: "
+    "interrupted.",
+    "fleet", "What was found.");
 }  // namespace gpuready

@@ -16,7 +16,7 @@ using namespace fleet;
 
 namespace {
 
-std::string title_of(const SlowPart& part) {
+std::string title_of(const auto& part) {
   return part.other.empty() ? fmt::format("{} {}", name_of(part.kind), part.name)
                             : fmt::format("link {} - {}", part.name, part.other);
 }
@@ -26,6 +26,18 @@ std::string share_of(const SlowPart& part) { return fmt::format("{:.1f}%", part.
 // 99.95 and not 100.00 for what is not certain.
 std::string confidence_of(const SlowPart& part) {
   return fmt::format("{:.2f}%", std::min(part.confidence * 100, 99.99));
+}
+
+// "2 of 3 measurements had wrong values; 1 gave no answer; with n[2-3]"
+std::string failures_of(const FailedPart& part) {
+  std::vector<std::string> parts;
+  for (const auto& [number, what] :
+       {std::pair{part.wrong, "had wrong values"}, {part.failed - part.wrong, "gave no answer"}})
+    if (number > 0)
+      parts.push_back(
+          fmt::format("{} of {} {}", number, counted(part.measurements, "measurement"), what));
+  if (!part.partners.empty()) parts.push_back("with " + fold_hostlist(part.partners));
+  return join(parts, "; ");
 }
 
 // Lines of nodes by what is not known of them.
@@ -48,6 +60,13 @@ std::string basis_of(const SlowFindings& findings) {
     text += fmt::format(" {} gave no answer.", counted(findings.failed_pairs, "pair"));
   return text;
 }
+
+constexpr std::pair<SearchEnd, std::string_view> kEnds[] = {
+    {SearchEnd::most_rounds, "the limit of rounds ended the search"},
+    {SearchEnd::no_answers, "the rounds gave no answers"},
+    {SearchEnd::too_varied, "the measurements vary too much to decide"},
+    {SearchEnd::ended_before, "nothing was measured now"},
+};
 
 constexpr std::size_t kShownFailures = 5, kShownSuspects = 20;
 
@@ -72,8 +91,9 @@ std::string conclusion_of(const SlowFindings& findings) {
   text += fmt::format(" among {}", counted(findings.nodes, "node"));
   if (silent > 0) text += fmt::format("; {} unknown", silent);
   if (!findings.suspects.empty()) text += fmt::format("; {} undecided", findings.suspects.size());
-  if (findings.ended == SearchEnd::most_rounds) text += "; the limit of rounds ended the search";
-  if (findings.ended == SearchEnd::no_answers) text += "; the rounds gave no answers";
+  if (!findings.failing.empty()) text += "; failed: " + counted(findings.failing.size(), "part");
+  for (const auto& [end, what] : kEnds)
+    if (findings.ended == end) text += fmt::format("; {}", what);
   return text + ".";
 }
 
@@ -99,6 +119,11 @@ std::string render_terminal(const SlowFindings& findings, const TerminalStyle& s
     text.blank();
     text.line(0, {{"Undecided:"}});
     show(findings.suspects, Tone::warn, kShownSuspects);
+  }
+  for (const FailedPart& part : findings.failing) {
+    const Tone tone = part.wrong > 0 ? Tone::bad : Tone::warn;
+    text.paragraph(0, {text.mark(tone) + " ", ink_of(tone)},
+                   fmt::format("{}: {}", title_of(part), failures_of(part)));
   }
   for (const auto& [title, nodes] : lists_of(findings))
     text.paragraph(0, {text.mark(Tone::warn) + " ", Ink::warn}, title + ": " + nodes);
@@ -138,6 +163,10 @@ std::string render_markdown(const SlowFindings& findings, const Envelope&) {
   };
   table("Slow", findings.slow);
   table("Undecided", findings.suspects);
+  if (!findings.failing.empty()) text += "\n## Failed measurements\n\n";
+  for (const FailedPart& part : findings.failing)
+    text += fmt::format("- {}\n",
+                        markdown_text(fmt::format("{}: {}", title_of(part), failures_of(part))));
   for (const auto& [title, nodes] : lists_of(findings))
     text += fmt::format("\n{}: {}\n", title, markdown_text(nodes));
   for (const auto& note : findings.notes) text += fmt::format("\n{}\n", markdown_text(note));

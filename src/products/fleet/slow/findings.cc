@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/text.h"
+
 namespace gpuready::fleet {
 namespace {
 
@@ -32,13 +34,46 @@ void add_links(SlowFindings& findings, const std::vector<LinkState>& links,
              link.standing);
 }
 
+FailedPart failed_part(const FailingPart& part, const std::vector<std::string>& names) {
+  FailedPart named{.kind = part.other ? FleetPart::link : FleetPart::node,
+                   .name = names[part.node],
+                   .other = part.other ? names[*part.other] : "",
+                   .partners = {},
+                   .failed = part.failed,
+                   .wrong = part.wrong,
+                   .measurements = part.measurements};
+  for (const std::uint32_t partner : part.partners) named.partners.push_back(names[partner]);
+  return named;
+}
+
 // Without a topology nodes share uplinks that the search does not know of.
 bool shares_the_spine(const SlowSearch& search, const Judgement& state) {
-  std::size_t faster = 0, all = 0;
+  return search.map.groups.empty() && (state.by_pairs || state.much_faster > 0.02);
+}
+
+// Groups of which pairs within answered, and none with another group did.
+std::vector<std::string> cut_off_groups(const SlowSearch& search) {
+  struct Pairs {
+    bool within = false, across = false;
+    std::size_t failed = 0;  // across
+  };
+  std::vector<Pairs> pairs_of(search.map.groups.size());
   for (const auto& round : search.rounds)
-    for (const PairRate& pair : round)
-      if (pair.rate) ++all, faster += *pair.rate > state.usual_rate * (1 + 3 * state.drop);
-  return search.map.groups.empty() && 50 * faster > all;
+    for (const PairRate& pair : round) {
+      const int g = search.map.group_of[pair.a], h = search.map.group_of[pair.b];
+      const bool answered = pair.rate || pair.wrong_values;
+      for (const int group : {g, h}) {
+        if (group < 0) continue;
+        Pairs& pairs = pairs_of[static_cast<std::size_t>(group)];
+        (g == h ? pairs.within : pairs.across) |= answered;
+        pairs.failed += g != h && !answered;
+      }
+    }
+  std::vector<std::string> names;
+  for (std::size_t g = 0; g < pairs_of.size(); ++g)
+    if (pairs_of[g].within && !pairs_of[g].across && pairs_of[g].failed >= kLeastCrossing)
+      names.push_back(search.map.groups[g]);
+  return names;
 }
 
 }  // namespace
@@ -51,6 +86,7 @@ SlowFindings findings_of(const SlowSearch& search) {
   findings.groups = static_cast<unsigned>(map.groups.size());
   for (std::size_t i = 0; i < map.nodes.size(); ++i) {
     const PartState& node = state.nodes.parts[i];
+    if (state.failing.nodes[i] && (node.answers == 0 || state.gone[i])) continue;
     if (node.answers == 0)
       findings.unknown.push_back(map.nodes[i]);
     else if (state.gone[i] && node.standing != Standing::slow)
@@ -65,6 +101,8 @@ SlowFindings findings_of(const SlowSearch& search) {
   add_links(findings, state.links, map.nodes);
   add_links(findings, state.groups.links, map.groups);
   std::ranges::stable_sort(findings.slow, {}, &SlowPart::share);
+  for (const FailingPart& part : state.failing.parts)
+    findings.failing.push_back(failed_part(part, map.nodes));
 
   findings.rounds = static_cast<unsigned>(search.rounds.size());
   for (const auto& round : search.rounds)
@@ -82,6 +120,8 @@ SlowFindings findings_of(const SlowSearch& search) {
     findings.ended = SearchEnd::most_rounds;
   else if (state.lost_rounds > 0 || state.answered_rounds == 0)
     findings.ended = SearchEnd::no_answers;
+  else if (state.too_varied || shares_the_spine(search, state))
+    findings.ended = SearchEnd::too_varied;
 
   if (findings.across_share && *findings.across_share < 0.97) {
     findings.notes.push_back(fmt::format(
@@ -93,10 +133,19 @@ SlowFindings findings_of(const SlowSearch& search) {
           fmt::format("The spine is too small for all groups: {} of {} measured at the same time.",
                       state.groups_at_once, map.groups.size()));
   }
+  if (const auto groups = cut_off_groups(search); !groups.empty())
+    findings.notes.push_back(fmt::format(
+        "Pairs within {} answered, and none with another group did: look at the uplinks.",
+        join(groups, ", ")));
   if (shares_the_spine(search, state))
     findings.notes.push_back(
-        "Some pairs are much faster than usual, so most share a network that is too small for all "
+        "Some pairs are much faster than most, so most share a network that is too small for all "
         "of them, and it can hide slow nodes. Give the groups of nodes with --topology.");
+  else if (state.too_varied)
+    findings.notes.push_back(fmt::format(
+        "The rates vary too much to say what is usual. Measure for longer, and while no other jobs "
+        "run{}.",
+        map.groups.empty() ? "; if nodes share uplinks, give their groups with --topology" : ""));
   if (map.groups.size() == 1 || map.groups.size() == 2)
     findings.notes.push_back(
         "Groups are compared with each other, which needs three of at least four nodes. Only "

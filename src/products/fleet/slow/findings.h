@@ -10,7 +10,15 @@
 namespace gpuready::fleet {
 
 enum class FleetPart { node, group, link };
-enum class SearchEnd { settled, most_rounds, no_answers, interrupted, planned };
+enum class SearchEnd {
+  settled,
+  most_rounds,
+  no_answers,
+  interrupted,
+  planned,
+  too_varied,
+  ended_before
+};
 
 struct SlowPart {
   FleetPart kind = FleetPart::node;
@@ -19,6 +27,14 @@ struct SlowPart {
   double share = 0;   // its rate as a share of the usual rate
   double confidence = 0;
   unsigned measurements = 0;
+};
+
+// A node or link that gives no answer, or wrong values, while others answer.
+struct FailedPart {
+  FleetPart kind = FleetPart::node;
+  std::string name, other;            // as of SlowPart
+  std::vector<std::string> partners;  // of a node: with which it fails
+  unsigned failed = 0, wrong = 0, measurements = 0;
 };
 
 struct NamedPair {
@@ -36,6 +52,7 @@ struct SlowFindings {
   std::vector<SlowPart> slow, suspects;
   std::vector<std::string> unknown;  // nodes that never answered
   std::vector<std::string> left;     // that answered, and then no more
+  std::vector<FailedPart> failing;
   unsigned rounds = 0, measured_pairs = 0, failed_pairs = 0;
   SearchEnd ended = SearchEnd::settled;
   std::optional<double> usual_rate;  // in the unit of the program that measured

@@ -13,10 +13,13 @@ namespace {
 // Wald's test (1945): a part is fine when a slow one would look so in 0.3% of fleets, and slow when
 // that is 0.995 sure.
 const double kFine = std::log(0.003), kSlow = std::log(0.995 / 0.005);
-constexpr double kCluster = 0.06;     // medians across groups that differ by less are alike
-constexpr double kShared = 0.97;      // of the rate within: below, pairs across share something
-constexpr double kMuchShared = 0.85;  // and below this, it is not slow groups that make them slow
-constexpr unsigned kGoneAfter = 3;    // failures in sequence, with different partners
+constexpr double kCluster = 0.06;       // medians across groups that differ by less are alike
+constexpr double kShared = 0.97;        // of the rate within: below, pairs across share something
+constexpr double kMuchShared = 0.85;    // and below this, it is not slow groups that make them slow
+constexpr std::size_t kGoneAfter = 3;   // failures in sequence, with two partners; with one: 4
+constexpr std::size_t kManyPairs = 16;  // a round of this many has its own usual rate
+constexpr double kContradicts = 5;      // evidence of a pair against that of others
+constexpr std::size_t kContradictions = 4;  // such pairs: more than a slow link or two
 
 struct Measurement {
   IndexPair pair;
@@ -221,68 +224,141 @@ CrossRound cross_round_of(const SlowSearch& search, const std::vector<PairRate>&
 }
 
 void count_answers(const SlowSearch& search, Judgement& result) {
-  result.failures.assign(search.map.nodes.size(), 0);
+  const std::size_t nodes = search.map.nodes.size();
+  result.failures.assign(nodes, 0);
+  std::vector<std::set<std::uint32_t>> partners(nodes);  // of these failures
+  std::vector<bool> silent(nodes, true), lost_rounds;
   for (const auto& round : search.rounds) {
     const auto answered = static_cast<std::size_t>(
         std::ranges::count_if(round, [](const PairRate& pair) { return pair.rate.has_value(); }));
-    const bool lost = 4 * answered < round.size() || round.empty();  // the job died, not the nodes
+    // The job died, not the nodes. A round of few nodes has too few pairs to say so.
+    const bool lost = 4 * answered < round.size() && nodes > kAllPairs;
     result.lost_rounds = lost ? result.lost_rounds + 1 : 0;
-    result.answered_rounds += !lost;
+    result.answered_rounds += !lost && answered > 0;
+    lost_rounds.push_back(lost);
     for (const PairRate& pair : round)
-      for (const std::uint32_t node : {pair.a, pair.b}) {
-        if (pair.rate)
+      for (const auto& [node, other] : {IndexPair{pair.a, pair.b}, IndexPair{pair.b, pair.a}}) {
+        if (pair.rate) {
           result.failures[node] = 0;
-        else if (!lost)
+          partners[node].clear();
+          silent[node] = false;
+        } else if (!lost) {
           ++result.failures[node];
+          partners[node].insert(other);
+        }
       }
   }
-  for (const unsigned failures : result.failures) result.gone.push_back(failures >= kGoneAfter);
+  // Of few nodes each is measured with all others, since it may answer the last of them.
+  const std::size_t most = nodes > kAllPairs ? kGoneAfter : std::max(kGoneAfter, nodes - 1);
+  for (std::size_t i = 0; i < nodes; ++i) {
+    const std::size_t others = std::min<std::size_t>(partners[i].size(), 2);
+    result.gone.push_back(others > 0 && result.failures[i] + others >= most + 2);
+    silent[i] = silent[i] || result.gone[i];
+  }
+  result.failing = find_failing(search.rounds, silent, lost_rounds);
+}
+
+// Of a round of many pairs. Many have a slow node if the fastest are clearly faster, or if all
+// differ.
+bool fastest_are_usual(std::vector<double> rates) {
+  constexpr double kFaster = 1.03;
+  const double fastest = usual_rate(rates, false, kCluster);
+  if (fastest > kFaster * usual_rate(rates, true)) return true;
+  for (double& rate : rates) rate /= fastest;
+  return learn_limits(rates, {}, false).wide;
+}
+
+// Whether many pairs of two slow nodes are fast, or of two fine ones slow. A few links may be.
+bool contradicts(const std::vector<Measurement>& measurements,
+                 const std::vector<PartState>& nodes) {
+  std::map<IndexPair, double> sums;
+  for (const Measurement& one : measurements) sums[one.pair] += one.evidence;
+  const auto all = [&](const IndexPair& pair, Standing standing) {
+    return nodes[pair.first].standing == standing && nodes[pair.second].standing == standing;
+  };
+  const auto pairs = static_cast<std::size_t>(std::ranges::count_if(sums, [&](const auto& entry) {
+    const auto& [pair, sum] = entry;
+    return (sum >= kContradicts && all(pair, Standing::fine)) ||
+           (sum <= -kContradicts && all(pair, Standing::slow));
+  }));
+  return pairs >= std::max(kContradictions, nodes.size() / 16);
+}
+
+void doubt(Judgement& result) {
+  const auto lower = [](auto& parts) {
+    for (PartState& part : parts)
+      if (part.standing == Standing::slow) part.standing = Standing::suspect;
+  };
+  lower(result.nodes.parts), lower(result.groups.parts);
+  lower(result.links), lower(result.groups.links);
 }
 
 bool is_within(const FleetMap& map, const PairRate& pair) {
   return map.block_of[pair.a] == map.block_of[pair.b];
 }
 
-}  // namespace
-
-Judgement judge(const SlowSearch& search) {
-  constexpr std::size_t kManyPairs = 16;  // a round has a usual rate of its own
-  Judgement result;
-  count_answers(search, result);
-  std::vector<double> all;
-  std::vector<std::vector<double>> by_round;
-  for (const auto& round : search.rounds) {
-    by_round.emplace_back();
-    for (const PairRate& pair : round)
-      if (pair.rate && is_within(search.map, pair)) by_round.back().push_back(*pair.rate);
-    all.insert(all.end(), by_round.back().begin(), by_round.back().end());
-  }
-  const bool few = search.map.nodes.size() <= kFewNodes;
-  result.usual_rate =
-      few ? usual_rate(std::move(all), false, kCluster) : usual_rate(std::move(all), true);
-
+// The pairs within groups. `few`: the fastest of all rounds are usual, else most of each round.
+struct Within {
+  double usual = 0;
+  RateLimits limits;
   std::vector<Measurement> measurements;
-  std::vector<double> shares;
+};
+Within measured_within(const SlowSearch& search, const std::vector<std::vector<double>>& by_round,
+                       bool few) {
+  Within within;
+  std::vector<double> all, shares;
+  for (const auto& rates : by_round) all.insert(all.end(), rates.begin(), rates.end());
+  within.usual = usual_rate(std::move(all), !few, few ? kCluster : 0);
   std::map<IndexPair, double> first;
   std::vector<std::pair<double, double>> repeats;
   for (std::size_t r = 0; r < search.rounds.size(); ++r) {
     const double usual =
-        by_round[r].size() >= kManyPairs ? usual_rate(by_round[r], true) : result.usual_rate;
+        !few && by_round[r].size() >= kManyPairs ? usual_rate(by_round[r], true) : within.usual;
     for (const PairRate& pair : search.rounds[r]) {
       if (!pair.rate || !is_within(search.map, pair)) continue;
       const auto key = ordered(pair.a, pair.b);
       const double share = *pair.rate / usual;
-      measurements.push_back({key, share, 0});
+      within.measurements.push_back({key, share, 0});
       shares.push_back(share);
       if (const auto [at, added] = first.emplace(key, share); !added)
         repeats.emplace_back(at->second, share);
     }
   }
-  const RateLimits limits = learn_limits(shares, repeats, few, search.options.slower_by);
+  within.limits = learn_limits(shares, repeats, few, search.options.slower_by);
+  for (Measurement& one : within.measurements)
+    one.evidence = evidence_of(one.share, within.limits, within.limits.noise);
+  return within;
+}
+Within measured_within(const SlowSearch& search) {
+  std::vector<std::vector<double>> by_round;
+  bool few = search.map.nodes.size() <= kFewNodes;
+  for (const auto& round : search.rounds) {
+    by_round.emplace_back();
+    for (const PairRate& pair : round)
+      if (pair.rate && is_within(search.map, pair)) by_round.back().push_back(*pair.rate);
+    few = few || (by_round.back().size() >= kManyPairs && fastest_are_usual(by_round.back()));
+  }
+  const Within within = measured_within(search, by_round, few);
+  return few || !within.limits.wide ? within : measured_within(search, by_round, true);
+}
+
+}  // namespace
+
+Judgement judge(const SlowSearch& search) {
+  Judgement result;
+  count_answers(search, result);
+  const Within within = measured_within(search);
+  const RateLimits& limits = within.limits;
+  auto measurements = within.measurements;
+  result.usual_rate = within.usual;
   result.noise = limits.noise;
   result.drop = limits.drop;
-  for (Measurement& one : measurements) one.evidence = evidence_of(one.share, limits, limits.noise);
+  for (const Measurement& one : measurements)
+    if (one.share > 1 + 3 * limits.drop)
+      result.much_faster += 1.0 / static_cast<double>(measurements.size());
   result.nodes = level_of(search.map.nodes.size(), measurements);
+  result.by_pairs = contradicts(measurements, result.nodes.parts);
+  result.too_varied = limits.wide || result.by_pairs;
 
   std::vector<CrossRound> crossed;
   for (const auto& round : search.rounds)
@@ -319,6 +395,7 @@ Judgement judge(const SlowSearch& search) {
     };
     return g != h && !(fine(g) && fine(h));
   });
+  if (result.too_varied) doubt(result);
   return result;
 }
 

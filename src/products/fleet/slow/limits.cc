@@ -11,6 +11,8 @@ namespace {
 
 // Below 3%, a node is not worth draining, and below 0.5%, no program repeats its rate.
 constexpr double kLeastDrop = 0.03;
+constexpr double kWideDrop = 0.15;  // a node that is slower by a sixth would not be seen
+constexpr double kMostDrop = 0.5;
 constexpr double kLeastNoise = 0.005;
 // The limit is in the middle between usual and slow, so that both are this far from it.
 constexpr double kNoisesToLimit = 2.5, kNoisesToLimitOfFew = 2;
@@ -91,12 +93,13 @@ RateLimits learn_limits(std::span<const double> shares,
   // What the noise does not explain is of the nodes. Both are estimates from few measurements.
   const double own =
       std::sqrt(std::max(0.0, limits.spread * limits.spread - 2 * limits.noise * limits.noise));
+  const double repeated = limits.noise;  // which the spread of few may not show
   if (own == 0) limits.noise = limits.spread;
-  limits.drop =
-      slower_by > 0
-          ? slower_by / 2
-          : std::max({kLeastDrop, (few ? kNoisesToLimitOfFew : kNoisesToLimit) * limits.noise,
-                      kSpreadsToLimit * own});
+  const double learned =
+      std::max({kLeastDrop, (few ? kNoisesToLimitOfFew : kNoisesToLimit) * limits.noise,
+                kSpreadsToLimit * own});
+  limits.wide = slower_by == 0 && std::max(learned, kNoisesToLimitOfFew * repeated) > kWideDrop;
+  limits.drop = slower_by > 0 ? slower_by / 2 : std::min(learned, kMostDrop);
   return limits;
 }
 

@@ -20,11 +20,13 @@ struct RateLimits {
   double spread = 0;  // of pairs that are not slow
   // A part is slow that is slower than the usual rate by more than this share.
   double drop = 0;
+  // The learned limit is so low that what is above it is not known to be fine.
+  bool wide = false;
 };
 
 // `shares` of the usual rate, one for each measurement; `repeats`, of a pair that was measured
-// twice. `few`: of kFewNodes at most. `slower_by`: what a slow part is slower by, if the user says
-// so; else it is learned.
+// twice. `few`: the fastest pairs show what is usual, because most may be slow. `slower_by`: what a
+// slow part is slower by, if the user says so; else it is learned.
 RateLimits learn_limits(std::span<const double> shares,
                         std::span<const std::pair<double, double>> repeats, bool few,
                         double slower_by = 0);

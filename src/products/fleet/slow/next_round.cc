@@ -16,7 +16,6 @@ constexpr unsigned kMostLost = 3;         // rounds without answers, one after a
 constexpr std::size_t kControls = 16;     // pairs that show what is usual in a round
 constexpr std::size_t kLeastGroups = 3;   // two groups have one rate, and no other to compare
 constexpr unsigned kFirstRounds = 2;      // before any node is judged
-constexpr std::size_t kAllPairs = 10;     // of so few nodes every pair is measured
 constexpr std::size_t kMostTimes = 4;     // a pair of those, to learn the noise
 
 using Indexes = std::vector<std::uint32_t>;
@@ -74,7 +73,7 @@ class Round {
   bool needy(std::uint32_t node) const {
     const PartState& part = state_.nodes.parts[node];
     return part.standing == Standing::unknown || open(part, kMostAnswers) || unconfirmed(part) ||
-           state_.failures[node] > 0;
+           state_.failures[node] > 0 || state_.failing.nodes_again[node];
   }
   // Groups are measured when their nodes are known; a node that stays undecided does not stop that,
   // nor does one that gave no answer for once.
@@ -87,20 +86,26 @@ class Round {
   // Pairs that are measured again, while no others load their groups' uplinks.
   void add_links() {
     std::vector<bool> busy(map_.groups.size());
-    for (const LinkState& link : state_.links) {
-      const auto [a, b] = link.pair;
+    std::vector<IndexPair> again;
+    for (const IndexPair& pair : state_.failing.pairs_again)  // if each has answered others since
+      if (state_.failures[pair.first] == 0 && state_.failures[pair.second] == 0)
+        again.push_back(pair);
+    for (const LinkState& link : state_.links)
+      if (open(link, kMostLinkAnswers) || unconfirmed(link)) again.push_back(link.pair);
+    for (const IndexPair& pair : again) {
+      const auto [a, b] = pair;
       const int g = map_.group_of[a], h = map_.group_of[b];
-      if (!(open(link, kMostLinkAnswers) || unconfirmed(link)) || !free(a) || !free(b)) continue;
+      if (!free(a) || !free(b)) continue;
       if (g >= 0 && h >= 0 && g != h) {
         if (busy[static_cast<std::size_t>(g)] || busy[static_cast<std::size_t>(h)]) continue;
         busy[static_cast<std::size_t>(g)] = busy[static_cast<std::size_t>(h)] = true;
       }
-      add(link.pair);
+      add(pair);
     }
   }
   bool clean(std::uint32_t node) const {
     return free(node) && state_.nodes.parts[node].standing == Standing::fine &&
-           state_.failures[node] == 0;
+           state_.failures[node] == 0 && !state_.failing.nodes_again[node];
   }
   void add(IndexPair pair) {
     pairs_.push_back(pair);
@@ -175,7 +180,10 @@ class Round {
               met_.count({a, b}) == times)
             add({a, b});
         }
-      if (times > 0 && repeats >= kFewRepeats) pairs_.clear();
+      if (times > 0 && repeats >= kFewRepeats) {
+        pairs_.clear();
+        used_.assign(nodes, false);
+      }
     }
   }
 
@@ -232,21 +240,26 @@ class Round {
       else if (part.standing == Standing::fine)
         partners.push_back(g);
     }
-    // Groups that were not measured, first with each other.
-    for (; fresh.size() > 1; fresh.resize(fresh.size() - 2))
-      crossings.push_back(ordered(fresh[fresh.size() - 1], fresh[fresh.size() - 2]));
-    want.insert(want.end(), fresh.begin(), fresh.end());
-    if (want.empty() && crossings.empty()) return {};
     std::set<IndexPair> met;
     for (const auto& round : search_.rounds)
       for (const PairRate& pair : round)
         if (const int g = map_.group_of[pair.a], h = map_.group_of[pair.b]; g >= 0 && h >= 0)
           met.insert(ordered(static_cast<std::uint32_t>(g), static_cast<std::uint32_t>(h)));
+    // Groups that were not measured, first with each other; two that gave no answer with others.
+    std::vector<IndexPair> again;
+    for (; fresh.size() > 1; fresh.resize(fresh.size() - 2)) {
+      const auto pair = ordered(fresh[fresh.size() - 1], fresh[fresh.size() - 2]);
+      if (met.contains(pair)) want.insert(want.end(), {pair.first, pair.second});
+      (met.contains(pair) ? again : crossings).push_back(pair);
+    }
+    want.insert(want.end(), fresh.begin(), fresh.end());
+    if (want.empty() && crossings.empty()) return {};
     std::set<std::uint32_t> taken;
     match(std::move(want), partners, state_.groups.parts, met, [&](IndexPair pair) {
       crossings.push_back(pair);
       taken.insert({pair.first, pair.second});
     });
+    if (crossings.empty()) crossings = again;  // each of them has met all others
     // The others show what is usual, under the same load.
     std::erase_if(partners, [&](std::uint32_t g) { return taken.contains(g); });
     for (std::size_t i = 1; i < partners.size(); i += 2)

@@ -22,6 +22,8 @@ constexpr PairTemplate kTemplates[] = {
      "mpirun -np 2 --host {a}:1,{b}:1 -x NCCL_NVLS_ENABLE=0 all_reduce_perf -b 1G -e 1G -g {gpus}"},
 };
 
+constexpr std::size_t kMostOutput = 1u << 20;  // bytes
+
 std::string expand(std::string_view command, const std::string& a, const std::string& b,
                    unsigned gpus) {
   std::string text;
@@ -47,9 +49,12 @@ std::string expand(std::string_view command, const std::string& a, const std::st
   return text;
 }
 
-// The last line that says something: mpirun draws a rule below what it says.
-std::string_view last_words(std::string_view output) {
-  const auto said = lines(output);
+// What nccl-tests says of its failure; else the last line with words, as mpirun draws a rule below.
+std::string_view last_words(const JobOutcome& outcome) {
+  for (const std::string_view line : lines(outcome.out))
+    if (contains(line, "Test CUDA failure") || contains(line, "Test NCCL failure"))
+      return trim(line);
+  const auto said = lines(outcome.err.empty() ? outcome.out : outcome.err);
   const auto last = std::ranges::find_if(said.rbegin(), said.rend(), [](std::string_view line) {
     return std::ranges::any_of(line, is_letter_or_digit);
   });
@@ -58,14 +63,19 @@ std::string_view last_words(std::string_view output) {
 
 Result<double> rate_of(const Result<JobOutcome>& outcome) {
   if (!outcome) return std::unexpected(outcome.error());
+  if (has_wrong_values(outcome->out)) return rate_in(outcome->out);  // however it ended
   if (outcome->end != JobEnd::exited)
     return fail(ErrorKind::timed_out, fmt::format("it {} after {:.0f} s", to_string(outcome->end),
                                                   outcome->duration_ms / 1000));
   if (outcome->exit_code != 0) {
-    const auto said = last_words(outcome->err.empty() ? outcome->out : outcome->err);
+    const auto said = last_words(*outcome);
     return fail(ErrorKind::io, fmt::format("exit code {}{}{}", outcome->exit_code,
                                            said.empty() ? "" : ": ", printable(said)));
   }
+  if (outcome->truncated)
+    return fail(ErrorKind::too_large, fmt::format("it wrote more than {} MiB, so its rate may be "
+                                                  "missing from what was kept",
+                                                  kMostOutput >> 20));
   return rate_in(outcome->out);
 }
 
@@ -98,7 +108,7 @@ RoundOutcome measure_round(const PairRunner& runner, const FleetMap& map,
     job.program = "/bin/sh";
     job.args = {"-c", expand(runner.command, map.nodes[a], map.nodes[b], runner.gpus)};
     job.limits.time = runner.time_limit;
-    job.output_limit_bytes = 1u << 20;
+    job.output_limit_bytes = kMostOutput;
     jobs.push_back(std::move(job));
   }
   const auto outcomes = run_jobs(jobs, {.watch = runner.watch});
@@ -109,7 +119,10 @@ RoundOutcome measure_round(const PairRunner& runner, const FleetMap& map,
       continue;
     const auto& [a, b] = pairs[i];
     const auto rate = rate_of(outcome);
-    result.rates.push_back({a, b, rate ? std::optional(*rate) : std::nullopt});
+    result.rates.push_back({.a = a,
+                            .b = b,
+                            .rate = rate ? std::optional(*rate) : std::nullopt,
+                            .wrong_values = outcome && has_wrong_values(outcome->out)});
     if (!rate) result.failures.push_back({round, map.nodes[a], map.nodes[b], rate.error().message});
   }
   return result;

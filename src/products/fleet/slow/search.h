@@ -9,14 +9,10 @@
 #include <vector>
 
 #include "fleet/slow/explain.h"
+#include "fleet/slow/failing.h"
 #include "fleet/slow/topology.h"
 
 namespace gpuready::fleet {
-
-struct PairRate {
-  std::uint32_t a = 0, b = 0;  // nodes
-  std::optional<double> rate;  // absent: no answer
-};
 
 struct SearchOptions {
   double slower_by = 0;  // a share, such as 0.1; 0: learned from the fleet (limits.h)
@@ -35,6 +31,7 @@ std::vector<IndexPair> next_round(const SlowSearch& search);
 
 // Of so few nodes most pairs may have a slow one: the fastest pairs show what is usual.
 inline constexpr std::size_t kFewNodes = 31;
+inline constexpr std::size_t kAllPairs = 10;  // of so few nodes every pair is measured
 
 // This many pairs between two groups show their uplinks; a single pair shows its link.
 inline constexpr std::size_t kLeastCrossing = 3;
@@ -63,12 +60,16 @@ struct Judgement {
   double usual_rate = 0;         // of pairs within a group
   double noise = 0;              // of one measurement, as a share
   double drop = 0;               // slower than usual by more than this share is slow
+  // The rates do not show which nodes are slow: they vary too much, or by pairs instead of nodes.
+  bool too_varied = false, by_pairs = false;
+  double much_faster = 0;  // share of the pairs within groups that are much faster than their round
   // Usual rate of pairs across groups as a share of the rate within, while many groups measure.
   std::optional<double> across_share;
   // Groups that may measure across at the same time before they only share the spine.
   unsigned groups_at_once = 0;
   std::vector<unsigned> failures;  // by node: since its last answer
   std::vector<bool> gone;          // by node: no answer any more, with several partners
+  Failing failing;
   unsigned answered_rounds = 0;
   unsigned lost_rounds = 0;  // at the end, without answers
 };

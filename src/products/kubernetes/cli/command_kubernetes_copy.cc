@@ -22,7 +22,7 @@ void declare_kubernetes_copy(CommandSpec& command) {
   command.run = [file] { return run_copy(*file); };
   command.add({{.name = "FILE",
                 .value = file.get(),
-                .help = "Where the program is to be",
+                .help = "Where to put the program",
                 .required = true,
                 .files = Files::written}});
   command.footer = "Exit codes: 0 it is there; 2 it cannot be written.";

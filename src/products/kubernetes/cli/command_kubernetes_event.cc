@@ -79,7 +79,7 @@ void declare_kubernetes_event(CommandSpec& command) {
   command.run = [options] { return run_event(*options); };
   command.add({{.name = "--node",
                 .value = &options->name,
-                .help = "Name of the node, where the variable NODE_NAME lacks it",
+                .help = "This node, as Kubernetes names it (default: the variable NODE_NAME)",
                 .type = "NAME"},
                {.name = "--socket",
                 .value = &options->socket,
@@ -88,7 +88,7 @@ void declare_kubernetes_event(CommandSpec& command) {
                 .type = "PATH"},
                {.name = "--interval",
                 .value = &options->interval_s,
-                .help = "Do it again and again: time between the starts of two; ends by SIGTERM",
+                .help = "Repeat it until SIGTERM, with this time between two starts",
                 .range = Range{1, 3600},
                 .seconds = true}});
   add_node_options(command, options->node);

@@ -26,12 +26,12 @@ void add_node_options(CommandSpec& command, NodeOptions& options) {
                timeout_option(options.globals),
                {.name = "--driver-root",
                 .value = &options.driver_root,
-                .help = "Where the driver's container has its root, as /run/nvidia/driver",
+                .help = "Where the driver's container has its root, such as /run/nvidia/driver",
                 .type = "FOLDER",
                 .files = Files::read}});
   add_kept_results(command, options.state, options.valid_s);
   add_accept(command, options.accept);
-  add_policy(command, options.policy);
+  add_policy(command, options.policy, false);
 }
 
 Result<Report> look_at_node(const NodeOptions& options) {

@@ -20,7 +20,7 @@ constexpr CommandEntry kSlurmSubcommands[] = {
     {"install", "Show, or write, the hooks and the lines for slurm.conf", declare_slurm_install,
      "slurm install\n"
      "slurm install --write"},
-    {"doctor", "Say what of Slurm's configuration does not fit this node's GPUs",
+    {"doctor", "Show what in Slurm's configuration does not match this node's GPUs",
      declare_slurm_doctor,
      "slurm doctor\n"
      "slurm doctor --conf /etc/slurm/slurm.conf --node node7"},

@@ -1,5 +1,6 @@
 // `slurm install` and `slurm doctor`: Slurm's configuration.
 #include <fmt/format.h>
+#include <glob.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -51,7 +52,8 @@ Result<void> write_setup(const SlurmInstallReport& report, const std::string& co
   for (const auto& file : report.files)
     TRY(write_file_atomically(file.path, file.content, {.mode = kScriptMode}));
   if (report.lines.empty()) return {};
-  return write_file_atomically(report.conf, slurm::with_lines(conf_text, report.lines));
+  return write_file_atomically(report.conf, slurm::with_lines(conf_text, report.lines),
+                               {.keep_owner = true});
 }
 
 Result<int> run_install(const InstallOptions& options) {
@@ -69,6 +71,11 @@ Result<int> run_install(const InstallOptions& options) {
   if (!choice.folder.starts_with('/'))
     return fail(ErrorKind::bad_input,
                 "--folder " + printable(choice.folder) + ": Slurm wants an absolute path");
+  if (!slurm::can_be_value(choice.folder))
+    return fail(ErrorKind::bad_input,
+                printable(choice.folder) +
+                    ": Slurm cannot read the path of a hook with blanks, quotes or characters of "
+                    "patterns; name another folder for the scripts by --folder");
   auto setup = slurm::plan_setup(conf, choice);
   report.files = std::move(setup.scripts);
   report.lines = std::move(setup.lines);
@@ -102,6 +109,26 @@ std::optional<bool> has_nvml_plugin(Host& host, const slurm::Conf& conf) {
   return found;
 }
 
+// The files that Slurm starts: of a pattern all that match.
+std::optional<std::string> why_not_startable(Host& host, const std::string& pattern) {
+  glob_t found{};
+  const int failed = ::glob(pattern.c_str(), 0, nullptr, &found);
+  const std::vector<std::string> files(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  ::globfree(&found);
+  const bool is_pattern = pattern.find_first_of("*?[") != pattern.npos;
+  if (failed != 0) return is_pattern ? "matches no file" : "does not exist";
+  for (const auto& file : files) {
+    const auto status = host.status(file);
+    const char* why = !status                               ? "does not exist"
+                      : status->kind == FileKind::directory ? "is a folder"
+                      : status->kind != FileKind::regular   ? "is not a regular file"
+                      : (status->mode & 0111) == 0          ? "is not executable"
+                                                            : nullptr;
+    if (why != nullptr) return is_pattern ? fmt::format("names {}, which {}", file, why) : why;
+  }
+  return std::nullopt;
+}
+
 Result<int> run_slurm_doctor(const DoctorOptions& options) {
   const auto start = Clock::now();
   // The configuration is this machine's, also where the GPUs are a recording's.
@@ -115,19 +142,22 @@ Result<int> run_slurm_doctor(const DoctorOptions& options) {
   const auto beside = [&](const char* name) -> std::optional<slurm::Conf> {
     auto conf = slurm::read_conf(*here, folder_of(path) + "/" + name, report.unseen);
     if (conf) return *std::move(conf);
-    if (conf.error().kind != ErrorKind::not_found) report.unseen.push_back(conf.error().message);
+    // Slurm reads nothing from what is not a regular file.
+    if (conf.error().kind == ErrorKind::unsupported)
+      view.no_gres = "it is not a regular file";
+    else if (conf.error().kind != ErrorKind::not_found)
+      report.unseen.push_back(conf.error().message);
     return std::nullopt;
   };
-  view.gres = beside("gres.conf");
+  view.folder = folder_of(path);
   view.cgroup = beside("cgroup.conf");
+  view.no_gres = "the file is missing";
+  view.gres = beside("gres.conf");
   view.nvml_plugin = has_nvml_plugin(*here, view.slurm);
-  for (const auto& file : slurm::named_files(view)) {
-    auto& whose = file.starts_with("/dev/") ? *host : *here;
-    const auto status = whose.status(file);
-    const bool can_run =
-        status && (status->kind != FileKind::regular || (status->mode & 0111) != 0);
-    if (!can_run) view.missing.insert(file);
-  }
+  for (const auto& file : slurm::device_files(view))
+    if (!host->exists(file)) view.missing[file] = "does not exist";
+  for (const auto& hook : slurm::hook_lines(view))
+    if (const auto why = why_not_startable(*here, hook.path)) view.missing[hook.path] = *why;
   for (const auto* conf :
        {&view.slurm, view.gres ? &*view.gres : nullptr, view.cgroup ? &*view.cgroup : nullptr})
     if (conf != nullptr)
@@ -136,7 +166,8 @@ Result<int> run_slurm_doctor(const DoctorOptions& options) {
           report.files.push_back(line.file);
   report.gpus = machine.gpus.size();
   if (machine.gpus.empty()) report.bus_unread = why_bus_unread(machine);
-  report.findings = slurm::check_conf(view);
+  // What was not read could say anything.
+  if (report.unseen.empty()) report.findings = slurm::check_conf(view);
   Envelope envelope = begin_envelope("slurm doctor");
   if (options.globals.replay) envelope.machine_id = envelope.boot_id = std::nullopt;
   envelope.exit = exit_of(report);
@@ -179,7 +210,8 @@ void declare_slurm_doctor(CommandSpec& command) {
   add_output(command, options->globals);
   command.footer =
       "Reads slurm.conf, gres.conf and cgroup.conf.\nExit codes: 0 nothing is wrong; 1 an error "
-      "was found; 2 wrong usage, or no slurm.conf; 4 the GPUs cannot be seen.";
+      "was found; 2 wrong usage, or no slurm.conf; 4 a file cannot be read, or the GPUs cannot be "
+      "seen.";
 }
 
 }  // namespace gpuready::cli

@@ -33,7 +33,7 @@ constexpr ExitRule<SlurmDoctorReport> kDoctor[] = {
        return any(r.findings, [](const Finding& f) { return f.severity == Severity::error; });
      },
      Exit::unhealthy},
-    {[](const SlurmDoctorReport& r) { return r.bus_unread.has_value(); }, Exit::unknown},
+    {[](const SlurmDoctorReport& r) { return r.bus_unread || !r.unseen.empty(); }, Exit::unknown},
 };
 
 }  // namespace

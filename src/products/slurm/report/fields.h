@@ -88,6 +88,7 @@ FIELDS_OF(SlurmDoctorReport) {
 }
 DOCUMENT_OF(SlurmDoctorReport, "slurm-doctor", "What of Slurm's configuration does not fit",
             "What `gpuready slurm doctor` found.",
-            "0: nothing is wrong; 1: an error was found; 4: the GPUs cannot be seen.");
+            "0: nothing is wrong; 1: an error was found; 4: a file cannot be read, or the GPUs "
+            "cannot be seen.");
 
 }  // namespace gpuready

@@ -6,30 +6,39 @@
 
 #include "base/text.h"
 #include "report/terminal/terminal_parts.h"
+#include "report/text_layout.h"
 
 namespace gpuready {
 
 std::string conclusion(const SlurmInstallReport& report) {
   if (report.written)
-    return fmt::format("Written. Copy slurm.conf to all nodes, then: scontrol reconfigure{}",
-                       report.taken.empty() ? "." : ". Other programs keep their hooks.");
+    return fmt::format(
+        "Written. Copy slurm.conf and the scripts to all nodes, then: scontrol reconfigure{}",
+        report.taken.empty() ? "." : ". Other programs keep their hooks.");
   if (!report.taken.empty())
     return "Nothing was written, and slurm.conf gives hooks to other programs.";
-  return "Nothing was written: with --write it is.";
+  return "Nothing was written; pass --write to write this.";
 }
 
 std::string conclusion(const SlurmDoctorReport& report) {
   const auto count = [&](Severity severity) {
-    return std::ranges::count(report.findings, severity, &Finding::severity);
+    return static_cast<std::size_t>(
+        std::ranges::count(report.findings, severity, &Finding::severity));
   };
+  if (!report.unseen.empty())
+    return fmt::format(
+        "It is not known whether Slurm's configuration fits the GPUs of {}: not all of it can be "
+        "read.",
+        report.node);
   if (report.bus_unread && report.findings.empty())
     return fmt::format("It is not known which GPUs {} has: {}.", report.node, *report.bus_unread);
   if (report.findings.empty())
     return report.gpus == 0
                ? fmt::format("{} has no GPU, and Slurm promises none.", report.node)
                : fmt::format("Slurm's configuration fits the GPUs of {}.", report.node);
-  return fmt::format("Slurm's configuration of {}: {} errors, {} warnings.", report.node,
-                     count(Severity::error), count(Severity::warning));
+  return fmt::format("Slurm's configuration of {}: {}, {}.", report.node,
+                     counted(count(Severity::error), "error"),
+                     counted(count(Severity::warning), "warning"));
 }
 
 std::string render_terminal(const SlurmInstallReport& report, const TerminalStyle& style) {

@@ -177,12 +177,28 @@ TEST(FleetStates, AGpuIsInOneMachineAndANameIsOfOne) {
   one.gpu_ids = {"GPU-a", "GPU-b"};
   other.gpu_ids = {"GPU-b"};
   EXPECT_EQ(merged({one, other}).count(NodeState::unknown), 2u);
+  // One of the two is bad in either case, and its cause is not lost.
+  auto bad = other;
+  bad.exit = Exit::unhealthy;
+  bad.causes = {{.id = "xid-79", .title = "gone", .cure = ""}};
+  for (const auto& both : {std::vector{one, bad}, std::vector{bad, one}}) {
+    const auto fleet = merged(both);
+    EXPECT_EQ(state_of(fleet, "n0"), NodeState::unknown);
+    EXPECT_EQ(state_of(fleet, "n1"), NodeState::bad);
+    EXPECT_EQ(fleet.causes.size(), 1u);
+    EXPECT_EQ(fleet.notes, std::vector<std::string>{"n1 reports the same GPU as n0."});
+  }
   other.gpu_ids = {"GPU-c"};
   EXPECT_EQ(merged({one, other}).count(NodeState::ready), 2u);
   other.name = "n0";
   for (const char* id : {"", "n0", "n1"}) {
     other.machine_id = id;
     EXPECT_EQ(state_of(merged({one, other}), "n0"), NodeState::unknown) << id;
+    bad = other;
+    bad.claimed = "n0", bad.exit = Exit::unhealthy;
+    const auto fleet = merged({one, bad});
+    EXPECT_EQ(state_of(fleet, "n0"), NodeState::bad) << id;
+    EXPECT_EQ(fleet.notes.size(), 2u) << id;  // of the worst that counts, and of the machines
   }
   other.machine_id = one.machine_id;
   other.gpu_ids = {"GPU-a", "GPU-c"};
@@ -262,6 +278,26 @@ TEST(FleetCauses, AreGroupedAndTheWorstIsFirst) {
   EXPECT_EQ(fleet.causes[0].nodes, std::vector<std::string>{"n1"});
   EXPECT_EQ(fleet.causes[0].gpus, 2u);
   EXPECT_EQ(fleet.causes[1].nodes.size(), 3u);
+}
+
+// A title that says more than a node's own report would be wrong there.
+TEST(FleetCauses, OfOtherSeverityHaveTheirOwnTitle) {
+  auto reports = nodes(3);
+  for (auto& one : reports) {
+    NodeCause cause;
+    cause.id = "row-remap";
+    cause.title = "A row is to be remapped";
+    cause.severity = Severity::warning;
+    one.causes = {cause};
+  }
+  reports[1].causes[0].title = "A row cannot be remapped";
+  reports[1].causes[0].severity = Severity::error;
+  const Fleet fleet = merged(reports);
+  ASSERT_EQ(fleet.causes.size(), 2u);
+  EXPECT_EQ(fleet.causes[0].title, "A row cannot be remapped");
+  EXPECT_EQ(fleet.causes[0].nodes, std::vector<std::string>{"n1"});
+  EXPECT_EQ(fleet.causes[1].title, "A row is to be remapped");
+  EXPECT_EQ(fleet.causes[1].nodes, (std::vector<std::string>{"n0", "n2"}));
 }
 
 TEST(FleetHistory, ARateIsComparedWithTheNodesOwn) {

@@ -30,6 +30,7 @@ class SlurmCheckConf : public testing::Test {
  protected:
   std::vector<std::string> ids() {
     ConfView view{.machine = machine, .node = "n3"};
+    view.folder = "/etc/slurm";
     view.slurm = parse_conf(slurm, "slurm.conf");
     if (!gres.empty()) view.gres = parse_conf(gres, "gres.conf");
     view.cgroup = parse_conf(cgroup, "cgroup.conf");
@@ -50,7 +51,7 @@ class SlurmCheckConf : public testing::Test {
 
   Machine machine = eight_gpus();
   std::string slurm = kGood, gres = kGres, cgroup = "ConstrainDevices=yes\n";
-  std::set<std::string> missing;
+  std::map<std::string, std::string> missing;
   std::optional<bool> plugin;
 };
 
@@ -76,10 +77,13 @@ TEST_F(SlurmCheckConf, EachDifferenceIsNamed) {
            {"cons_tres", "linear", "slurm-select-not-by-gpu"},
            {"Interval=300", "Interval=0", "slurm-health-check-off"},
            {"HealthCheckProgram=", "#", "slurm-health-check-off"},
-           {"/etc/slurm/gpuready/health", "\"/usr/bin/gpuready slurm health\"",
-            "slurm-hook-not-startable"},
            {"/etc/slurm/gpuready/health", "gpuready", "slurm-hook-not-startable"},
            {"PrologEpilogTimeout=120", "", "slurm-hooks-without-limit"},
+           {"Prolog=/p", "Prolog=/p\nProlog=/q", "slurm-hook-of-newer-slurm"},
+           {"Prolog=/p", "Prolog=p.sh", "slurm-hook-of-newer-slurm"},
+           {"n[1-8] Gres=gpu:h100:8", "n[1-8] Gres=gpu:h100:8\nNodeName=n3 Gres=gpu:h100:4",
+            "slurm-node-listed-twice"},
+           {"n[1-8]", "n[1-8],n3", "slurm-node-listed-twice"},
            {"PrologFlags=Alloc", "PrologFlags=NoHold2", "slurm-prolog-late"}}) {
     slurm = kGood;
     replace(each.from, each.to);
@@ -90,7 +94,7 @@ TEST_F(SlurmCheckConf, EachDifferenceIsNamed) {
 TEST_F(SlurmCheckConf, CountsOfBothFilesAndTheMachineAreCompared) {
   machine.gpus.pop_back();
   EXPECT_EQ(ids(), Ids{"slurm-gres-too-many"});
-  missing = {"/dev/nvidia7"};  // it says why there are too many
+  missing = {{"/dev/nvidia7", "does not exist"}};  // it says why there are too many
   EXPECT_EQ(ids(), Ids{"slurm-gres-file-missing"});
   machine = eight_gpus(), missing.clear();
   gres = "Name=gpu Type=h100 File=/dev/nvidia[0-5]\n";
@@ -114,6 +118,62 @@ TEST_F(SlurmCheckConf, GresConfMustSpeakOfTheNode) {
   EXPECT_EQ(ids(), Ids{"slurm-gres-type-differs"});
 }
 
+// What slurmd 22.05 does with each of these lines: see the causes' explanations.
+TEST_F(SlurmCheckConf, LinesThatSlurmdRefusesOrIgnores) {
+  for (const char* without_files :
+       {"Name=gpu Type=h100 Count=4\n", "Name=gpu Type=h100 Count=8\n"}) {
+    gres = without_files;
+    EXPECT_EQ(ids(), Ids{"slurm-gres-without-files"}) << gres;
+  }
+  gres += "AutoDetect=nvml\n";
+  EXPECT_EQ(ids(), Ids{});
+  for (const char* refused :
+       {"Count=7 File=/dev/nvidia[0-7]", "Count=8K Files=/dev/nvidia[0-7]",
+        "Count=8x File=/dev/nvidia[0-7]", "MultipleFiles=/dev/nvidia0",
+        "Count=2 MultipleFiles=/dev/nvidia[0-1]", "File=/dev/a MultipleFiles=/dev/nvidia[0-1]"}) {
+    gres = std::string("Name=gpu Type=h100 ") + refused + "\n";
+    const auto found = ids();
+    EXPECT_EQ(std::ranges::count(found, "slurm-gres-contradicts-itself"), 1) << refused;
+  }
+  gres.clear();
+  for (const char* gpu : {"0", "1", "2", "3", "4", "5", "6", "7"})  // a file that all share
+    gres += std::string("Name=gpu Type=h100 MultipleFiles=/dev/nvidia") + gpu + ",/dev/x\n";
+  EXPECT_EQ(ids(), Ids{});
+  gres = std::string(kGres) + "Name=gpu Type=h100 File=/dev/nvidia3\n";
+  EXPECT_EQ(ids(), Ids{"slurm-gres-contradicts-itself"});
+  gres = "Name=gpu File=/dev/nvidia[0-7]\n";
+  EXPECT_EQ(ids(), Ids{"slurm-gres-type-differs"});
+  replace("gpu:h100:8", "gpu:8");
+  EXPECT_EQ(ids(), Ids{});
+}
+
+TEST_F(SlurmCheckConf, ATypeIsAPartOfTheDetectedName) {
+  gres = "AutoDetect=nvml\n";
+  for (Gpu& gpu : machine.gpus) gpu.name = "NVIDIA H100 80GB HBM3", gpu.name_source = "nvml";
+  EXPECT_EQ(ids(), Ids{});
+  replace("gpu:h100:8", "gpu:H100_80GB:8");
+  EXPECT_EQ(ids(), Ids{});
+  replace("gpu:H100_80GB:8", "gpu:a100:8");
+  EXPECT_EQ(ids(), Ids{"slurm-gres-type-not-detected"});
+  machine.gpus[0].name_source = "pci.ids";  // the driver does not answer
+  EXPECT_EQ(ids(), Ids{});
+}
+
+TEST_F(SlurmCheckConf, EveryLineOfAHookMustBeStartable) {
+  missing = {{"/none", "does not exist"},
+             {"/etc/slurm/p.sh", "is a folder"},
+             {"/d/*", "matches no file"},
+             {"/p -x", "does not exist"}};
+  for (const char* prolog : {"/none", "p.sh", "/d/*", "\"/p -x\""}) {
+    slurm = kGood;
+    replace("Prolog=/p", "Prolog=" + std::string(prolog));
+    EXPECT_EQ(ids(), Ids{"slurm-hook-not-startable"}) << prolog;
+  }
+  slurm = kGood;
+  replace("Prolog=/p", "Prolog=/none\nProlog=/p");
+  EXPECT_EQ(ids(), (Ids{"slurm-hook-not-startable", "slurm-hook-of-newer-slurm"}));
+}
+
 TEST_F(SlurmCheckConf, GpusInInstancesAreNotGivenWhole) {
   for (Gpu& gpu : machine.gpus) gpu.mig_enabled = true;
   EXPECT_EQ(ids(), Ids{"slurm-mig-by-whole-gpus"});
@@ -125,7 +185,7 @@ TEST_F(SlurmCheckConf, DevicesMustBeConstrainedAndHooksMustExist) {
   cgroup = "ConstrainCores=yes\n";
   EXPECT_EQ(ids(), Ids{"slurm-devices-not-constrained"});
   cgroup = "ConstrainDevices=Yes\n";
-  missing = {"/p"};
+  missing = {{"/p", "does not exist"}};
   EXPECT_EQ(ids(), Ids{"slurm-hook-not-startable"});
 }
 

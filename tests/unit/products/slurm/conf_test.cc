@@ -59,6 +59,15 @@ TEST(SlurmConf, GresCountsGpusByType) {
   EXPECT_EQ(gpus_of_gres("gpu:tesla").types.at(0), "tesla");
   EXPECT_EQ(gpus_of_gres("nic:4,,:").count, 0);
   EXPECT_EQ(gpus_of_gres("gpu:99999999999999").count, 1024);
+  EXPECT_EQ(gpus_of_gres("gpu:h100:8K").count, 1024);
+  EXPECT_EQ(gpus_of_gres("gpu:8x").count, 0);
+  EXPECT_EQ(gpus_of_gres("gpu:h100:no_consume:8").count, 8);
+  EXPECT_EQ(gpus_of_gres("gpu:no_consume:8").types.at(0), "");
+  EXPECT_EQ(gres_count("8"), 8);
+  EXPECT_EQ(gres_count("2k"), 2048);
+  EXPECT_EQ(gres_count("2KB"), 2000);
+  EXPECT_EQ(gres_count("1MiB"), 1 << 20);
+  for (const char* bad : {"", "-8", "8x", "8kx", "k"}) EXPECT_FALSE(gres_count(bad)) << bad;
 }
 
 TEST(SlurmConf, IncludesAreReadFromTheFolderOfTheFile) {
@@ -77,7 +86,8 @@ TEST(SlurmConf, IncludesAreReadFromTheFolderOfTheFile) {
   EXPECT_EQ(value_of(*conf, "Prolog"), "/p");
   // One file that cannot be read at each depth, and the circle where it is cut.
   EXPECT_FALSE(unread.empty());
-  EXPECT_EQ(unread.back(), "/no/such, included by /etc/slurm/slurm.conf:3");
+  EXPECT_EQ(unread.back(),
+            "/no/such: No such file or directory, included by /etc/slurm/slurm.conf:3");
   EXPECT_FALSE(read_conf(*host, "/etc/slurm/gres.conf", unread));
 }
 

@@ -56,6 +56,13 @@ TEST(SlurmSetup, FlagsOfOthersAreKeptAndTold) {
   EXPECT_TRUE(plan("PrologFlags=Contain\n").notes.empty());
 }
 
+TEST(SlurmSetup, PathsThatSlurmCannotRead) {
+  EXPECT_TRUE(can_be_value("/etc/slurm-llnl/gpuready_1.0"));
+  for (const char* path :
+       {"/a b", "/a\tb", "/a'b", "/a\"b", "/a#b", "/a*", "/a[1]", "/a\\b", "/a%h"})
+    EXPECT_FALSE(can_be_value(path)) << path;
+}
+
 TEST(SlurmSetup, ScriptsQuoteWhatTheyName) {
   auto choice = kChoice;
   choice.gpuready = "/opt/it's/gpuready", choice.scontrol = "/opt/slurm/bin/scontrol";

@@ -68,6 +68,16 @@ TEST(Limits, AQuietFleetHasALimitOfThreePercent) {
   EXPECT_EQ(limits.noise, limits.spread);
 }
 
+// Else a limit below zero accepts every node.
+TEST(Limits, AWideLimitIsNotTrusted) {
+  const auto limits = learn_limits(around(1, 0.5, 100), {}, false);
+  EXPECT_TRUE(limits.wide);
+  EXPECT_EQ(limits.drop, 0.5);
+  EXPECT_TRUE(learn_limits(around(1, 0.07, 100), {}, false).wide);
+  EXPECT_FALSE(learn_limits(around(1, 0.04, 100), {}, false).wide);
+  EXPECT_FALSE(learn_limits(around(1, 0.5, 100), {}, false, 0.2).wide);  // the user's own
+}
+
 TEST(Limits, EvidenceIsZeroAtTheLimitAndBounded) {
   const RateLimits limits{.noise = 0.02, .spread = 0.02, .drop = 0.05};
   EXPECT_NEAR(evidence_of(0.95, limits, 0.02), 0, 1e-9);

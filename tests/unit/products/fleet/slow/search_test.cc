@@ -196,7 +196,21 @@ TEST(Search, WhatLeavesOrDiesCostsRoundsAndNotTheSearch) {
     EXPECT_EQ(findings.unknown, std::vector<std::string>{"n3"});
     for (const auto& name : findings.left) EXPECT_EQ(name, "n40");
     EXPECT_EQ(findings.ended, SearchEnd::settled);
-    EXPECT_LE(findings.rounds, 12u);
+    EXPECT_LE(findings.rounds, 14u);
+  }
+}
+
+// The group that it was measured with gets another partner, so only one group does not answer.
+TEST(Search, AnUplinkThatIsDownCostsOnlyItsOwnNodes) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Fabric fabric(16, 4, seed);
+    fabric.uplink[2] = 0;
+    const SlowFindings findings = findings_of(run_search(fabric, seed));
+    EXPECT_EQ(findings.left, (std::vector<std::string>{"n8", "n9", "n10", "n11"})) << seed;
+    EXPECT_TRUE(findings.slow.empty() && findings.failing.empty()) << seed;
+    ASSERT_EQ(findings.notes.size(), 1u) << seed;
+    EXPECT_TRUE(findings.notes[0].starts_with("Pairs within " + fabric.map.groups[2] + " answered"))
+        << findings.notes[0];
   }
 }
 
@@ -226,6 +240,7 @@ TEST(Search, WithoutATopologyASharedSpineIsTold) {
   fabric.map = map_of(fabric.map.nodes, {});
   const SlowFindings findings = findings_of(run_search(fabric, 1));
   EXPECT_TRUE(findings.slow.empty());
+  EXPECT_EQ(findings.ended, SearchEnd::too_varied);
   ASSERT_EQ(findings.notes.size(), 1u);
   EXPECT_NE(findings.notes[0].find("--topology"), std::string::npos);
 }
@@ -255,6 +270,112 @@ TEST(Search, OfFourNodesTheSlowOneIsNamed) {
     right += slow_of(judge(run_search(fabric, seed)).nodes.parts) == Parts{2};
   }
   EXPECT_GE(right, 38);
+}
+
+// `rate` of two nodes in a round, which counts from 1.
+SlowFindings findings_with(std::uint32_t nodes, const auto& rate, std::uint32_t leaf = 0) {
+  SlowSearch search{.map = Fabric(nodes, leaf, 1).map, .options = {}, .rounds = {}};
+  for (auto pairs = next_round(search); !pairs.empty(); pairs = next_round(search)) {
+    std::vector<PairRate> round;
+    for (const auto& [a, b] : pairs) round.push_back({a, b, rate(search.rounds.size() + 1, a, b)});
+    search.rounds.push_back(std::move(round));
+  }
+  return findings_of(search);
+}
+std::optional<double> rate_if(bool answers) {
+  return answers ? std::optional(100.0) : std::nullopt;
+}
+
+TEST(Search, NamesManySlowNodes) {
+  for (const std::uint32_t nodes : {32u, 64u, 256u})
+    for (const std::uint32_t slow : {nodes / 4, nodes / 3, nodes / 2})
+      for (const double share : {0.5, 0.9}) {
+        Fabric fabric(nodes, 0, nodes + slow);
+        fabric.noise = 0.01;
+        const auto truth = fabric.some(slow, nodes);
+        for (const auto node : truth) fabric.node[node] = share;
+        const auto state = judge(run_search(fabric, 1));
+        EXPECT_EQ(slow_of(state.nodes.parts), truth) << slow << " of " << nodes << " at " << share;
+      }
+}
+
+TEST(Search, RatesThatVaryTooMuchDecideNothing) {
+  for (const std::uint32_t nodes : {8u, 16u, 64u})
+    for (const double low : {0.05, 0.5}) {
+      Fabric fabric(nodes, 0, nodes);
+      const auto found = findings_with(nodes, [&](auto, auto, auto) -> std::optional<double> {
+        return low + (1 - low) * fabric.uniform();
+      });
+      EXPECT_NE(found.ended, SearchEnd::settled) << nodes << " " << low;
+      EXPECT_TRUE(found.slow.empty()) << nodes;
+      EXPECT_GE(found.limit_share.value_or(0), 0.5);
+    }
+}
+
+// Two halves are slow with each other.
+TEST(Search, RatesThatDifferByPairsBlameNoNode) {
+  for (const std::uint32_t nodes : {8u, 16u, 24u, 64u}) {
+    const auto found = findings_with(nodes, [&](auto, auto a, auto b) -> std::optional<double> {
+      return (a < nodes / 2) == (b < nodes / 2) ? 100 : 3;
+    });
+    EXPECT_NE(found.ended, SearchEnd::settled) << nodes;
+    EXPECT_TRUE(found.slow.empty()) << nodes;
+    ASSERT_FALSE(found.notes.empty()) << nodes;
+    EXPECT_NE(found.notes[0].find("--topology"), std::string::npos);
+  }
+}
+
+TEST(Search, ANodeOfFewThatDiesIsUnknown) {
+  for (const std::uint32_t nodes : {3u, 4u, 5u, 8u})
+    for (const std::size_t last : {1u, 2u, 3u, 5u}) {
+      const auto found = findings_with(nodes, [&](std::size_t round, auto a, auto b) {
+        return rate_if(round <= last || (a != 2 && b != 2));
+      });
+      const auto& list = found.left.empty() ? found.unknown : found.left;
+      EXPECT_EQ(list, std::vector<std::string>{"n2"}) << nodes << " " << last;
+    }
+}
+
+TEST(Search, ALinkThatNeverAnswersIsNamed) {
+  for (const std::uint32_t nodes : {3u, 4u, 8u}) {
+    const auto found =
+        findings_with(nodes, [](auto, auto a, auto b) { return rate_if(a != 0 || b != 2); });
+    ASSERT_EQ(found.failing.size(), 1u) << nodes;
+    EXPECT_EQ(found.failing[0].name + found.failing[0].other, "n0n2");
+    EXPECT_GE(found.failing[0].failed, 3u);
+    EXPECT_TRUE(found.unknown.empty() && found.left.empty());
+  }
+}
+
+// In rounds 3 to 5 each of the three groups fails with both others.
+TEST(Search, GroupsAreJudgedWhateverFailedBefore) {
+  const auto rate = [](auto round, auto a, auto b) {
+    const bool across = a / 4 != b / 4, slow = across && (a / 4 == 1 || b / 4 == 1);
+    return across && round >= 3 && round <= 5 ? std::nullopt : std::optional(slow ? 80.0 : 100.0);
+  };
+  EXPECT_FALSE(findings_with(12, rate, 4).slow.empty());
+}
+
+TEST(Search, NodesOfAFleetInTwoPartsAreNamed) {
+  const auto found =
+      findings_with(8, [](auto, auto a, auto b) { return rate_if((a < 4) == (b < 4)); });
+  EXPECT_EQ(found.failing.size(), 4u);
+  for (const FailedPart& part : found.failing) EXPECT_EQ(part.partners.size(), 4u);
+}
+
+// As long as one of its pairs has failed: in a few of these fleets none does.
+TEST(Search, ANodeThatFailsNowAndThenIsNamed) {
+  int named = 0, failed = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    Fabric fabric(64, 0, seed);
+    const auto found = findings_with(64, [&](auto, auto a, auto b) {
+      return rate_if((a != 3 && b != 3) || fabric.uniform() > 0.4);
+    });
+    failed += found.failed_pairs > 0;
+    named += !found.failing.empty() || !found.left.empty() || !found.unknown.empty();
+  }
+  EXPECT_GE(failed, 30);
+  EXPECT_GE(named, 0.8 * failed);
 }
 
 }  // namespace

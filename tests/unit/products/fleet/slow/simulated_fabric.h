@@ -102,7 +102,8 @@ class Fabric {
     for (std::size_t i = 0; i < pairs.size(); ++i) {
       PairRate rate{pairs[i].first, pairs[i].second, flows[i].rate * (1 + noise * normal())};
       if (uniform() < hiccups) *rate.rate *= 0.3 + 0.6 * uniform();
-      if (job_dies || leaves_[rate.a] <= round_ || leaves_[rate.b] <= round_ || uniform() < fails)
+      if (job_dies || leaves_[rate.a] <= round_ || leaves_[rate.b] <= round_ || uniform() < fails ||
+          flows[i].rate == 0)
         rate.rate.reset();
       rates.push_back(rate);
     }
