@@ -50,10 +50,25 @@ struct Match {
   std::optional<std::string> id = {}, title = {}, explanation = {}, cure = {}, command = {};
   std::optional<Severity> severity = {};
   std::optional<Action> action = {};
+  std::optional<CureTerms> terms = {};
   Standing standing = Standing::present;
   bool own_cure = false;                                         // as the row's
   std::vector<std::pair<std::string, std::string>> values = {};  // of further placeholders
 };
+
+// Of cures that change settings or software. What is only read or asked for needs nothing.
+inline constexpr CureTerms kAsUser = {};
+inline constexpr CureTerms kAsRoot = {.needs = CureNeeds::root};
+inline constexpr CureTerms kByService = {CureRisk::restarts_service, CurePlace::here,
+                                         CureNeeds::root};
+inline constexpr CureTerms kByReload = {CureRisk::ends_processes, CurePlace::here,
+                                        CureNeeds::free_gpu};
+inline constexpr CureTerms kByReboot = {CureRisk::reboots, CurePlace::here,
+                                        CureNeeds::free_machine};
+inline constexpr CureTerms kInFirmware = {CureRisk::reboots, CurePlace::firmware,
+                                          CureNeeds::free_machine};
+inline constexpr CureTerms kAtLaunch = {CureRisk::ends_processes, CurePlace::launcher,
+                                        CureNeeds::nothing};
 
 using Ids = std::vector<std::string_view>;
 Ids both(Ids some, const Ids& more);
@@ -78,6 +93,9 @@ struct Cause {
   // root takes over a stronger step of what it explains, with its cure. Other actions are not
   // steps.
   Action action = Action::none;
+  // A row whose action is configure or ask_host says its own: those of the others follow from the
+  // action (usual_terms() of value/action.h).
+  std::optional<CureTerms> terms = {};
   bool own_cure = false;  // not a step either
   CureInside in_container = {};
   Backing backing = Backing::driven;
@@ -99,6 +117,8 @@ struct Told {
   std::size_t root = 0;  // index of what explains it; its own when nothing does
 };
 
+// What a row's cure costs, where nothing of the machine changes it.
+CureTerms terms_of(const Cause& cause);
 Told tell(const Cause& cause, Match match, const Machine& machine);
 // Whether a root explains a consequence; by_rows(): its row lists the consequence's id, and both
 // concern the same GPUs.

@@ -9,8 +9,10 @@
 #include <optional>
 
 #include "base/text.h"
+#include "doctor/facts.h"
 #include "machine/gpu_use.h"
 #include "machine/system/kernel_drivers.h"
+#include "value/action.h"
 
 namespace gpuready::doctor {
 namespace {
@@ -212,8 +214,53 @@ void replace_all(std::string& text, std::string_view what, std::string_view by) 
     text.replace(at, what.size(), by);
 }
 
+// Whether a management controller (BMC) may cut the power: no desktop, laptop or tablet has one
+// (SMBIOS 3.7, table 17), nor has a Jetson, and a guest has none of its own.
+bool may_have_bmc(const Machine& machine) {
+  constexpr int kPersonal[] = {3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15, 16, 30, 31, 32, 35, 36};
+  const SystemState& system = machine.system;
+  return !system.hypervisor && !system.wsl2 && !machine.container.runtime &&
+         !system.jetson_release &&
+         std::ranges::find(kPersonal, system.chassis_type.value_or(0)) == std::end(kPersonal);
+}
+
+// What a command, or the text of a change of settings, does at least.
+struct Sign {
+  std::string_view word;
+  CureRisk risk;
+  CureNeeds needs;
+};
+constexpr Sign kSigns[] = {
+    {"reboot", CureRisk::reboots, CureNeeds::free_machine},
+    {"estart the machine", CureRisk::reboots, CureNeeds::free_machine},
+    {"ut the power", CureRisk::reboots, CureNeeds::free_machine},
+    {"power cycle", CureRisk::reboots, CureNeeds::free_machine},
+    {"boot with", CureRisk::reboots, CureNeeds::free_machine},
+    {"--shutdown", CureRisk::reboots, CureNeeds::free_machine},
+    {"--gpu-reset", CureRisk::ends_processes, CureNeeds::free_gpu},
+    {"/unbind", CureRisk::ends_processes, CureNeeds::free_gpu},
+    {"rmmod ", CureRisk::ends_processes, CureNeeds::free_gpu},
+    {"modprobe -r", CureRisk::ends_processes, CureNeeds::free_gpu},
+    {"reload the driver", CureRisk::ends_processes, CureNeeds::free_gpu},
+    {"reset the GPU", CureRisk::ends_processes, CureNeeds::free_gpu},
+    {"systemctl restart", CureRisk::restarts_service, CureNeeds::root},
+    {"restart CONTAINER", CureRisk::ends_processes, CureNeeds::nothing},
+    {"apt-get ", CureRisk::harmless, CureNeeds::root},
+    {"dnf ", CureRisk::harmless, CureNeeds::root},
+    {"zypper ", CureRisk::harmless, CureNeeds::root},
+    {"pacman ", CureRisk::harmless, CureNeeds::root},
+    {"modprobe", CureRisk::harmless, CureNeeds::root},
+    {"dkms ", CureRisk::harmless, CureNeeds::root},
+    {"usermod ", CureRisk::harmless, CureNeeds::root},
+    {"chmod ", CureRisk::harmless, CureNeeds::root},
+    {"mount ", CureRisk::harmless, CureNeeds::root},
+    {"sudo ", CureRisk::harmless, CureNeeds::root},
+    {"drivers_probe", CureRisk::harmless, CureNeeds::root},
+};
+
 // "{do:NAME}" by the distribution's command; left where there is none.
 void fill_tasks(std::string& text, const Machine& machine) {
+  if (may_have_bmc(machine)) replace_all(text, "{do:power-cycle}", "ipmitool chassis power cycle");
   const Family family = family_of(machine);
   for (const auto& task : kTasks)
     if (const auto command = command_of(task, family); !command.empty())
@@ -267,6 +314,37 @@ void add_command(Finding& finding, std::string text, const Match& match, const M
   if (!contains(text, "{")) finding.command = std::move(text);
 }
 
+void add_terms(Finding& finding, CureTerms stated) {
+  if (!finding.cure && !finding.command) return;
+  const std::string command = finding.command.value_or(""), cure = finding.cure.value_or("");
+  for (const auto& sign : kSigns) {
+    if (!contains(command, sign.word) &&
+        (finding.action != Action::configure || !contains(cure, sign.word)))
+      continue;
+    stated.risk = std::max(stated.risk, sign.risk);
+    stated.needs = std::max(stated.needs, sign.needs);
+  }
+  // A management controller cuts the power from here.
+  if (stated.place == CurePlace::hardware && command.starts_with("ipmitool"))
+    stated.place = CurePlace::here;
+  finding.terms = stated;
+}
+
+void fit_place(Finding& finding, const Machine& machine) {
+  if (finding.terms) {
+    auto& place = finding.terms->place;
+    if (in_container(machine) && place == CurePlace::here &&
+        finding.terms->needs != CureNeeds::nothing)
+      place = outside(machine);
+    const bool elsewhere =
+        place == CurePlace::host || place == CurePlace::provider ||
+        (place == CurePlace::windows &&
+         (in_container(machine) || !finding.command.value_or("").starts_with("wsl.exe")));
+    if (elsewhere) finding.command.reset();
+  }
+  for (Finding& inner : finding.explains) fit_place(inner, machine);
+}
+
 bool takes_picture(std::string_view advice) {
   constexpr std::string_view kStops[] = {"--gpu-reset",
                                          "eset the GPU",
@@ -308,8 +386,13 @@ void spare_display(Finding& finding, const Machine& machine) {
     if (!command.empty()) *finding.cure += " (" + command + ")";
     finding.command.reset();
     if (finding.action != Action::none) finding.action = std::max(finding.action, Action::reboot);
+    finding.terms = usual_terms(Action::reboot);
   } else if (!contains(cure, "takes the picture")) {
     finding.cure = cure + " That takes the picture from a display that the GPU drives.";
+    if (finding.terms) {
+      finding.terms->risk = std::max(finding.terms->risk, CureRisk::takes_picture);
+      finding.terms->needs = std::max(finding.terms->needs, CureNeeds::free_gpu);
+    }
   }
 }
 
@@ -320,6 +403,7 @@ void cure_in_container(Match& match, const Machine& machine, Ask ask) {
     match.cure = std::string(row.cure);
     match.command = std::string(row.command);
     match.action = Action::configure;
+    match.terms = kAtLaunch;
     return;
   }
 }

@@ -20,6 +20,14 @@ bool safe_word(std::string_view text);
 // says so.
 void add_command(Finding& finding, std::string text, const Match& match, const Machine& machine);
 
+// What the finding's cure costs, where it is done and what it needs, if it has a cure: `stated`, or
+// more where its command or, for a change of settings, its text has more.
+void add_terms(Finding& finding, CureTerms stated);
+
+// What a container cannot do itself is done on its host. A command is shown only where it can be
+// run.
+void fit_place(Finding& finding, const Machine& machine);
+
 // Whether a command or a cure stops a GPU's driver, resets the GPU, or ends what draws with it: a
 // display that the GPU drives goes dark, perhaps for good.
 bool takes_picture(std::string_view advice);

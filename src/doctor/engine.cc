@@ -66,7 +66,15 @@ bool is_backed(const Machine& machine, Backing backing, const Match& match) {
           const auto* device = pci_device(machine, address);
           return device == nullptr || vendor_of(*device) == vendor;
         };
-        return module_loaded(machine, vendor) && std::ranges::all_of(match.pci, of_vendor);
+        const auto by_another = [&](const PciAddress& address) {  // radeon, gim
+          const auto* device = pci_device(machine, address);
+          return device && device->driver && unbound(*device) &&
+                 vendor_of_writer(*device->driver) == vendor;
+        };
+        const bool bound = !match.pci.empty() && std::ranges::all_of(match.pci, by_another);
+        const bool tegra = vendor == Vendor::nvidia && machine.system.jetson_release;  // nvgpu
+        return (bound || tegra || module_loaded(machine, vendor)) &&
+               std::ranges::all_of(match.pci, of_vendor);
       });
     case Backing::on_bus:
       return std::ranges::any_of(match.pci, on_bus);
@@ -144,6 +152,7 @@ void raise(Told& root, Told& folded) {
   root.finding.action = folded.finding.action;
   root.finding.cure = folded.finding.cure;
   root.finding.command = folded.finding.command;
+  root.finding.terms = folded.finding.terms;
 }
 
 template <class T>
@@ -192,12 +201,15 @@ void merge_or_add(std::vector<Finding>& findings, Finding finding, bool apart) {
 
 }  // namespace
 
+CureTerms terms_of(const Cause& cause) { return cause.terms.value_or(usual_terms(cause.action)); }
+
 Told tell(const Cause& cause, Match match, const Machine& machine) {
   weigh_log(cause, machine, match);
   if (in_container(machine) && !cause.in_container.cure.empty()) {
     match.cure = std::string(cause.in_container.cure);
     match.command = "";
     match.action = cause.in_container.action;
+    match.terms = kAtLaunch;
   }
   Told told{.cause = &cause, .finding = {}, .standing = match.standing};
   Finding& finding = told.finding;
@@ -212,6 +224,9 @@ Told tell(const Cause& cause, Match match, const Machine& machine) {
   finding.action = match.action.value_or(cause.action);
   told.own_cure = cause.own_cure || match.own_cure || !is_step(finding.action);
   add_command(finding, match.command.value_or(std::string(cause.command)), match, machine);
+  add_terms(finding,
+            match.terms.value_or(finding.action == cause.action ? terms_of(cause)
+                                                                : usual_terms(finding.action)));
   spare_display(finding, machine);
   return told;
 }
@@ -236,7 +251,10 @@ std::vector<Finding> fold(std::vector<Told> told, const Machine& machine,
         merge_or_add(equal, std::move(told[i].finding), told[i].cause->apart);
     std::ranges::move(equal, std::back_inserter(findings));
   }
-  for (auto& finding : findings) settle_action(finding, machine);
+  for (auto& finding : findings) {
+    settle_action(finding, machine);
+    fit_place(finding, machine);
+  }
   return findings;
 }
 

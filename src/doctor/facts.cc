@@ -82,8 +82,8 @@ Match about(const Machine& machine, const PciAddress& address) {
 
 Match about_xid(int code) {
   const auto* entry = find_xid(code);
-  std::string cure(entry ? describe(entry->action) : "look it up in NVIDIA's Xid catalog");
-  cure[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(cure[0])));
+  const std::string cure = capitalized(
+      std::string(entry ? describe(entry->action) : "look it up in NVIDIA's Xid catalog"));
   Match match;
   match.title = fmt::format("Xid {}: {}", code, entry ? entry->name : "unknown");
   match.explanation = entry ? std::string(entry->meaning)
@@ -153,7 +153,10 @@ bool runs_now(const Machine& machine, const PciAddress& address) {
 bool may_have_recovered(const Machine& machine, const PciAddress& address) {
   const auto* device = pci_device(machine, address);
   const bool asked = machine.nvidia.nvml_start && device && device->runtime_status != "suspended";
-  return runs_now(machine, address) || (device && !asked && !unbound(*device));
+  // radeon and gim offer no compute, and drive the GPU all the same.
+  const bool driven = device && device->driver && vendor_of(*device) != Vendor::nvidia &&
+                      vendor_of_writer(*device->driver) == vendor_of(*device);
+  return runs_now(machine, address) || driven || (device && !asked && !unbound(*device));
 }
 
 bool answers(const Machine& machine, const PciAddress& address) {

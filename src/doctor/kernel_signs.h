@@ -12,6 +12,7 @@
 namespace gpuready::doctor {
 
 enum class Step {
+  late,       // of a line only: an answer did not come in time
   hung,       // a hang was seen, or a reset began: how it ended comes later
   recovered,  // the GPU, or the ring, works again
   failed,     // the reset failed
@@ -25,12 +26,18 @@ struct GpuStory {
   Vendor vendor = Vendor::other;
   std::optional<PciAddress> pci;  // nothing: no line names the GPU, and there are several
   Step last = Step::recovered;
-  std::size_t hangs = 0;            // that began, as far as the log goes back
-  std::vector<std::string> quotes;  // of the last trouble: how it began, and how it ended
-  std::optional<double> seen;       // when the last line was logged
+  std::size_t hangs = 0;                 // that began, as far as the log goes back
+  std::vector<std::string> quotes = {};  // of the last trouble: how it began, and how it ended
+  std::optional<double> seen = {};       // when the last line was logged
+  std::size_t late = 0;                  // answers in a row, and when
+  std::optional<double> late_since = {}, late_until = {};
 };
 
 // One for each GPU that such lines are about.
 std::vector<GpuStory> gpu_stories(const Machine& machine);
+
+// What Intel's driver logs where the GuC's firmware is not installed; empty once it was loaded. The
+// driver goes on without other firmware of a GPU, and newer GPUs do not start without this.
+std::vector<LogHit> missing_guc(const Machine& machine, const PciAddress& gpu);
 
 }  // namespace gpuready::doctor

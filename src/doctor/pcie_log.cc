@@ -21,6 +21,7 @@ struct ErrorLine {
   PciAddress at;  // where the error was seen
   Gravity gravity = Gravity::corrected;
   bool details = false;  // "PCIe Bus Error": one for each error; else the port's own report of it
+  bool multiple = false;
 };
 
 std::optional<PciAddress> last_address_in(std::string_view text) {
@@ -66,11 +67,12 @@ std::optional<ErrorLine> parse_error(std::string_view text) {
   }
   if (rest.starts_with("DPC: ")) return containment(text);
   if (!report || !contains(rest, " received")) return std::nullopt;
-  if (const auto more = after_prefix(rest, "Multiple ")) rest = *more;
+  const auto more = after_prefix(rest, "Multiple ");
+  rest = more.value_or(rest);
   const auto gravity = gravity_in(rest);
   auto source = last_address_in(rest);
   if (const auto port = pci_address_in(head); !source && port) source = requester_in(rest, *port);
-  if (gravity && source) return ErrorLine{*source, *gravity, false};
+  if (gravity && source) return ErrorLine{*source, *gravity, false, more.has_value()};
   return std::nullopt;
 }
 
@@ -120,6 +122,7 @@ LinkErrorsByPlace logged_link_errors(const Machine& machine) {
     if (!error) continue;
     auto& errors = all[{error->at, error->gravity}];
     (error->details ? errors.details : errors.reports) += 1 + line.left_out;
+    errors.again |= error->multiple || errors.count() > 1;
     if (line.seconds) {
       if (!errors.first) errors.first = line.seconds;
       errors.last = line.seconds;

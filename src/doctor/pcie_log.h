@@ -20,6 +20,7 @@ struct LinkErrors {
   std::size_t details = 0, reports = 0;  // lines for each error; the ports' own reports of them
   std::optional<double> first, last;     // seconds since boot
   std::vector<Evidence> quotes;
+  bool again = false;          // the log has more than one
   bool counted_alone = false;  // no line reports them, the kernel's counters do
   std::size_t count() const { return std::max(details, reports); }
 };

@@ -66,6 +66,11 @@ std::optional<Sxid> parse_sxid(std::string_view line) {
   const auto code = take_number(rest);
   if (!code) return std::nullopt;
   event.code = *code;
+  if (rest.starts_with(", Data {")) {
+    event.kind = kind_of(event.code, false);
+    event.data = true;
+    return event;
+  }
   const bool fatal = rest.starts_with(", Fatal, ");
   if (!fatal && !rest.starts_with(", Non-fatal, ")) return std::nullopt;
   event.kind = kind_of(event.code, fatal);

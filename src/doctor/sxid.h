@@ -25,10 +25,11 @@ struct Sxid {
   std::optional<PciAddress> pci;  // of the switch
   std::optional<int> link;        // of the switch, where the line names one
   std::string_view name;          // within the line: "sourcetrack timeout error (First)"
+  bool data = false;  // of the line with the registers, which says neither name nor kind
 };
 
 // "nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 24007, Fatal, Link 44 sourcetrack timeout error
-// (First)". Lines that follow it and bear data or a severity are none.
+// (First)"; and the line after it, "...: 24007, Data {0x0, ...}". Those with a severity are none.
 std::optional<Sxid> parse_sxid(std::string_view line);
 
 }  // namespace gpuready::doctor

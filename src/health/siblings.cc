@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "value/about.h"
+#include "value/action.h"
 
 namespace gpuready {
 namespace {
@@ -51,7 +52,7 @@ constexpr Comparison kComparisons[] = {
 constexpr double kSettledMs = 10'000;
 
 const Comparison* comparison_of(const Verdict& verdict, const Metric& metric) {
-  if (!metric.unit.ends_with("/s") || metric.value <= 0) return nullptr;
+  if (!metric.unit.ends_with("/s")) return nullptr;
   if (verdict.test == "tensor" && verdict.duration_ms < kSettledMs) return nullptr;
   for (const Comparison& row : kComparisons)
     if (row.test == verdict.test && contains(metric.name, row.part_of_name))
@@ -195,6 +196,7 @@ Finding finding_of(const std::vector<int>& gpus, const std::vector<Slow>& slow) 
   for (const Slow& one : slow) finding.evidence.push_back(one.evidence());
   finding.cure = worst.how->hint;
   finding.action = Action::check_again;
+  finding.terms = usual_terms(finding.action);
   return finding;
 }
 
@@ -288,6 +290,7 @@ void vote(const Machine& machine, std::vector<Verdict>& verdicts, std::vector<Fi
     finding.cure =
         "Test the named GPUs again, one at a time and for longer, before any of them is used.";
     finding.action = Action::check_again;
+    finding.terms = usual_terms(finding.action);
     findings.push_back(std::move(finding));
   }
 }

@@ -88,6 +88,8 @@ Result<void> AtomicFile::State::open() {
 
 Result<void> AtomicFile::State::commit() {
   Result<void> done;
+  if (target.old && options.keep_owner) done = file->take_owner_of(target.name);
+  if (!done) return cannot_write(done.error());
   if (options.mode)
     done = file->set_mode(*options.mode);
   else if (target.old && !options.private_to_user)

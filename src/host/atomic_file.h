@@ -23,6 +23,8 @@ struct WriteOptions {
   bool private_to_user = false;
   // This mode, whatever the umask and an old file say.
   std::optional<std::uint32_t> mode = {};
+  // The old file's owner, group and extended attributes; else those of any new file.
+  bool keep_owner = false;
   std::optional<std::chrono::sys_seconds> modified = {};  // else when it was written
   // Else a symbolic link at the end of the path is replaced.
   bool follow_link = true;

@@ -73,4 +73,28 @@ Result<FileEnd> read_file_end(const std::string& path, std::size_t most_bytes) {
   return end;
 }
 
+Result<std::size_t> size_of_named_file(const std::string& path) {
+  struct stat there{};
+  if (::stat(path.c_str(), &there) == 0) return static_cast<std::size_t>(there.st_size);
+  if (errno == ENOENT) return std::size_t{0};
+  return fail_errno("cannot read " + printable(path), errno);
+}
+
+Result<void> append_to_named_file(const std::string& path, std::string_view text) {
+  const auto failed = [&] { return fail_errno("cannot write to " + printable(path), errno); };
+  // A pipe that nothing reads is an error, not a wait.
+  constexpr int kFlags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+  Descriptor file(::open(path.c_str(), kFlags));
+  // Only now: O_CREAT on a file of another user is refused in a folder like /tmp.
+  if (!file && errno == ENOENT) file = Descriptor(::open(path.c_str(), kFlags | O_CREAT, 0644));
+  if (!file) return failed();
+  while (!text.empty()) {
+    const auto written = ::write(file.get(), text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return failed();
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return {};
+}
+
 }  // namespace gpuready

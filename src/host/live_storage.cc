@@ -2,12 +2,14 @@
 #include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <utility>
 
 #include "base/descriptor.h"
 #include "base/text.h"
@@ -56,13 +58,42 @@ class LiveFile final : public Storage::File {
   LiveFile(int fd, Handle folder, std::string path)
       : fd_(fd), folder_(std::move(folder)), path_(std::move(path)) {}
 
-  Result<void> write(std::string_view bytes) override { return write_all(fd_.get(), bytes, path_); }
+  Result<void> write(std::string_view bytes) override {
+    TRY(write_all(fd_.get(), bytes, path_));
+    waiting_bytes_ += static_cast<off_t>(bytes.size());
+    if (waiting_bytes_ < kWaitingBytes) return {};
+    // The disk begins while more comes. That is only a hint: what fails is seen by sync().
+    (void)sync_file_range(fd_.get(), begun_bytes_, waiting_bytes_, SYNC_FILE_RANGE_WRITE);
+    begun_bytes_ += std::exchange(waiting_bytes_, 0);
+    return {};
+  }
   Result<void> set_mode(std::uint32_t mode) override {
     return outcome(fchmod(fd_.get(), mode), path_);
   }
   Result<void> set_modified(std::chrono::sys_seconds time) override {
     const timespec times[] = {{0, UTIME_OMIT}, {time.time_since_epoch().count(), 0}};
     return outcome(futimens(fd_.get(), times), path_);
+  }
+  Result<void> take_owner_of(const std::string& name) override {
+    const Descriptor from(openat(folder_->get(), name.c_str(),
+                                 O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+    struct stat facts{};
+    if (from.get() < 0 || fstat(from.get(), &facts) != 0) return fail_errno(path_, errno);
+    TRY(outcome(fchown(fd_.get(), facts.st_uid, facts.st_gid), path_));
+    std::string names(64 << 10, '\0'), value(64 << 10, '\0');  // the kernel's limits
+    names.resize(std::max<ssize_t>(flistxattr(from.get(), names.data(), names.size()), 0));
+    for (const std::string_view each : split(names, std::string_view("\0", 1))) {
+      const std::string attribute(each);
+      const ssize_t size = fgetxattr(from.get(), attribute.c_str(), value.data(), value.size());
+      // A label that this process may not set is that of any new file in the folder.
+      const bool label = attribute.starts_with("security.");
+      if (size >= 0 &&
+          fsetxattr(fd_.get(), attribute.c_str(), value.data(), static_cast<std::size_t>(size),
+                    0) != 0 &&
+          !label)
+        return fail_errno(path_, errno);
+    }
+    return {};
   }
   Result<void> sync() override { return outcome(fsync(fd_.get()), path_); }
   Result<void> link(const std::string& name) override {
@@ -72,9 +103,12 @@ class LiveFile final : public Storage::File {
   }
 
  private:
+  static constexpr off_t kWaitingBytes = 16 << 20;
+
   Descriptor fd_;
   Handle folder_;
   std::string path_;
+  off_t begun_bytes_ = 0, waiting_bytes_ = 0;  // that the disk writes; that come next
 };
 
 Result<std::unique_ptr<Storage::File>> opened(int fd, const Handle& folder,

@@ -33,6 +33,8 @@ class Storage {
     virtual Result<void> write(std::string_view bytes) = 0;  // all of them, after what was written
     virtual Result<void> set_mode(std::uint32_t mode) = 0;   // 07777; the umask does not count
     virtual Result<void> set_modified(std::chrono::sys_seconds time) = 0;
+    // The owner, group and extended attributes (access lists, labels) of a file in the same folder.
+    virtual Result<void> take_owner_of(const std::string& name) = 0;
     virtual Result<void> sync() = 0;  // fsync(2)
     // Gives a file without a name its name, in the folder where it was made. EEXIST when that is
     // taken.

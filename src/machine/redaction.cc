@@ -283,7 +283,7 @@ constexpr std::string_view kParameters[] = {
     "pcie_aspm",     "pcie_port_pm",       "nomodeset",          "video",
     "lockdown",      "module.sig_enforce", "hugepagesz",         "hugepages",
     "mitigations",   "module_blacklist",   "modprobe.blacklist", "rd.driver.blacklist",
-    "rd.driver.pre", "default_hugepagesz"};
+    "rd.driver.pre", "default_hugepagesz", "firmware_class.path"};
 constexpr std::string_view kModules[] = {
     "nouveau",    "nvidia",     "nvidia-drm",     "nvidia_drm",
     "nvidia-uvm", "nvidia_uvm", "nvidia-modeset", "nvidia_modeset",
@@ -553,6 +553,13 @@ std::string kept_properties(std::string_view text, Redactor& redactor) {
   return kept;
 }
 
+std::string kept_cdi(std::string_view text, Redactor&) {
+  const auto spec = parse_cdi(text);
+  if (!spec) return {};
+  return "cdiVersion: " + spec->version + "\nkind: " + spec->kind + '\n' +
+         (spec->driver_version ? "- hostPath: libcuda.so." + *spec->driver_version + '\n' : "");
+}
+
 struct FileRule {
   std::string_view start, end;  // of the path
   std::string (*keep)(std::string_view content, Redactor& redactor);
@@ -566,6 +573,8 @@ constexpr FileRule kFileRules[] = {
     {"/etc/ld.so.conf", ".conf", kept_folders},
     {"/proc/", "/comm", kept_command},
     {"/proc/self/mountinfo", "", kept_mounts},
+    {"/etc/cdi/", "", kept_cdi},
+    {"/var/run/cdi/", "", kept_cdi},
     {"/proc/self/uid_map", "", kept_ids},
     {"/proc/self/cgroup", "", kept_groups},
     {"/proc/swaps", "", kept_swaps},
@@ -579,6 +588,7 @@ constexpr FileRule kFileRules[] = {
     {"/proc/driver/nvidia/params", "", kept_nvidia_settings},
     {"/proc/driver/nvidia/version", "", kept_driver_version},
     {"/proc/", "", whole<is_number>},
+    {"/sys/class/dmi/id/chassis_type", "", whole<is_number>},
     {"/sys/class/dmi/id/", "", as_model},
     {"/sys/", "/product_name", as_model},
     {"/sys/", "/properties", kept_properties},

@@ -26,7 +26,8 @@ namespace gpuready {
 namespace {
 
 constexpr std::size_t kMostTableBytes = 64u << 20;
-constexpr std::string_view kVfioDevice = "anon_inode:[vfio-device]";
+constexpr std::string_view kVfioDevice = "anon_inode:[vfio-device]",
+                           kRing = "anon_inode:[io_uring]";
 
 // What every process has open.
 constexpr std::string_view kCommon[] = {
@@ -153,8 +154,57 @@ class OpenFilesProbe {
       return true;
     }
     if (S_ISREG(status.stx_mode) && status.stx_dev_major != 0) return false;
-    if (host_->read_link(link).value_or("") != kVfioDevice) return false;
+    if (S_ISSOCK(status.stx_mode)) return note_sent_files(info, whole);
+    const auto name = host_->read_link(link).value_or("");
+    if (name == kRing && !info.empty()) add_ring(info, whole);
+    if (name != kVfioDevice) return false;
     add_vfio_device(info.empty() ? "" : host_->read_text(info).value_or(""));
+    return true;
+  }
+
+  void note_unknown(const std::string& what, bool& whole) {
+    whole = false;
+    if (unread_.empty()) unread_ = what;
+  }
+
+  // Files that were sent through a socket and not yet received are in no process's table (Linux
+  // 5.4: "scm_fds:").
+  bool note_sent_files(const std::string& info, bool& whole) {
+    const auto text = host_->read_text(info).value_or("");
+    for (const auto line : lines(text))
+      if (const auto sent = after_prefix(line, "scm_fds:"); sent && trim(*sent) != "0")
+        note_unknown(info + ": files that were sent through this socket wait in it", whole);
+    return false;
+  }
+
+  // Nor are files that are registered with io_uring. Linux before 6.12 shows only the last parts of
+  // their paths, and none while the ring is busy.
+  void add_ring(const std::string& info, bool& whole) {
+    const auto text = host_->read_file(info, kMostTableBytes);
+    if (!text) return note_unless_ended(text.error(), whole);
+    const auto root = info.substr(0, info.find("/fdinfo/")) + "/root";
+    bool known = false, here = false;
+    for (const auto line : lines(*text)) {
+      const auto colon = std::min(line.find(": "), line.find(":\t"));
+      const auto name = trim(line.substr(0, colon));
+      const auto value = colon == line.npos ? std::string_view() : trim(line.substr(colon + 1));
+      const bool is_head = name == "UserFiles";
+      here = is_head || (here && parse_uint(name));
+      if (!here) continue;
+      known = value.starts_with("/")
+                  ? add_registered(root + std::string(value))
+                  : value == (is_head ? "0" : "<none>") || value.starts_with("socket:");
+      if (!known && !is_head) break;
+    }
+    if (!known) note_unknown(info + ": the files that io_uring holds are not known", whole);
+  }
+
+  bool add_registered(const std::string& path) {
+    struct statx status = {};
+    if (::statx(AT_FDCWD, path.c_str(), AT_STATX_DONT_SYNC, STATX_TYPE, &status) != 0) return false;
+    const bool block = S_ISBLK(status.stx_mode);
+    if (block || S_ISCHR(status.stx_mode))
+      add_node(block, status.stx_rdev_major, status.stx_rdev_minor, {});
     return true;
   }
 

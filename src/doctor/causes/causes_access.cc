@@ -184,6 +184,15 @@ std::vector<Match> nodes_missing(const Facts& facts) {
           match.command = std::string(row.command);
           break;
         }
+      // amdkfd of Linux before 6.6 (kfd_iommu.c).
+      for (const auto& hit :
+           log_hits(machine, {"amdgpu: ...error getting iommu info. is the iommu enabled"})) {
+        if (found->nodes.front().path != "/dev/kfd") break;
+        match.evidence.push_back(evidence("kernel log", hit.text));
+        match.cure =
+            "Turn the IOMMU on in the machine's firmware settings (and remove amd_iommu=off from "
+            "the kernel's command line): ROCm needs it for graphics in the processor.";
+      }
     }
     matches.push_back(std::move(match));
   }
@@ -341,6 +350,7 @@ std::vector<Cause> access_causes() {
                       "programs reach it.",
        .cure = "Create the nodes.",
        .action = Action::configure,
+       .terms = kAsRoot,
        .explains = kClosed,
        .match = nodes_missing},
       {.id = "device-node-stale",
@@ -348,6 +358,7 @@ std::vector<Cause> access_causes() {
        .explanation = "The node has another major number than its driver.",
        .cure = "Delete the node and let it be created again.",
        .action = Action::configure,
+       .terms = kAsRoot,
        .explains = kClosed,
        .match = nodes_stale},
       {.id = "device-node-permission",
@@ -356,6 +367,7 @@ std::vector<Cause> access_causes() {
        .cure = "Add the user to the nodes' group, then log in again.",
        .command = "usermod -aG {gid} \"$USER\"",
        .action = Action::configure,
+       .terms = kAsRoot,
        .explains = kClosed,
        .match = node_permission},
       {.id = "cgroup-revoked",
@@ -366,6 +378,7 @@ std::vector<Cause> access_causes() {
        .cure = "Recreate the container; to keep it from recurring, use CDI devices or the "
                "cgroupfs driver.",
        .action = Action::configure,
+       .terms = kAtLaunch,
        .explains = kClosed,
        .match = cgroup_refuses},
   };

@@ -82,6 +82,21 @@ std::vector<Match> gsp_failed(const Facts& facts) {
                       "NVRM: ...failed to wait for GFW boot complete",
                       "NVRM: ...RmFetchGspRmImages: No firmware image found",
                       "NVRM: ...GSP-RM proxy boot command failed"});
+  const auto no_memory = log_hits(machine, {"NVRM: ...Error preparing GSP-RM image"});
+  for (auto& match : matches) {
+    if (no_memory.empty()) break;
+    const auto& line = machine.kernel_log.lines[no_memory.back().line].text;
+    match.evidence.front() = evidence("kernel log", line);
+    match.explanation =
+        "The machine had no memory for the firmware of the GPU's system processor when the driver "
+        "started the GPU.";
+    match.cure =
+        "Free memory, or reboot. Persistence (nvidia-persistenced) keeps the driver from starting "
+        "the GPU again later, when memory is short.";
+    match.command = "";
+    match.action = Action::reboot;
+    match.own_cure = true;
+  }
   for (const auto& hit : log_hits(machine, {"nvidia: Direct firmware load for nvidia/*/gsp*"}))
     for (auto& match : matches)
       if (match.evidence.size() < 4) match.evidence.push_back(evidence("kernel log", hit.text));
@@ -114,10 +129,18 @@ std::vector<Match> off_the_bus(const Facts& facts) {
   auto matches = log_matches(machine, {"NVRM: ...fallen off the bus"});
   // Where the driver never says so, its own calls fail with this code; a GPU without power stays in
   // D3cold; both wordings are the kernel's (drivers/pci/pci.c).
-  for (auto& match :
-       refused(facts, {"*: Unable to change power state from D3cold to D0, device inaccessible",
-                       "*: can't change power state from D3cold to D0 (config space inaccessible)",
-                       "NVRM: ...lost from the bus [NV_ERR_GPU_IS_LOST]"})) {
+  for (auto& match : refused(
+           facts, {"*: Unable to change power state from D3cold to D0, device inaccessible",
+                   "*: can't change power state from D3cold to D0 (config space inaccessible)",
+                   "*: not ready *ms after *; giving up", "*: not ready *ms after * *; giving up",
+                   "NVRM: ...lost from the bus [NV_ERR_GPU_IS_LOST]"})) {
+    // Of disks and network adapters the kernel says so, too.
+    const bool ours = std::ranges::all_of(match.pci, [&](const PciAddress& address) {
+      const auto* device = pci_device(machine, address);
+      if (device) return device->is_gpu && device->vendor_id == pci_vendor::kNvidia;
+      return match.evidence.front().quote.starts_with("nvidia ");
+    });
+    if (!ours) continue;
     const bool known = std::any_of(matches.begin(), matches.end(),
                                    [&](const Match& other) { return other.pci == match.pci; });
     if (!known) matches.push_back(std::move(match));
@@ -159,6 +182,7 @@ std::vector<Match> off_the_bus(const Facts& facts) {
       match.severity = Severity::warning;
       match.standing = Standing::past;
       match.title = "The GPU fell off the bus earlier, and answers now";
+      match.explanation = "The GPU lost power or its link for a time. It answers again.";
     }
   return matches;
 }
@@ -230,13 +254,21 @@ std::vector<Match> reset_required(const Facts& facts) {
     Match match;
     match.severity = Severity::warning;
     match.title = "The driver refused calls until a GPU is reset";
-    match.explanation =
-        "The driver answered calls with \"reset required\". The line does not name the GPU, and "
-        "NVML "
-        "knows of none that waits.";
-    match.cure = "Test each GPU (gpuready test); reset the one that fails.";
-    match.command = "gpuready test";
-    match.action = Action::check_again;
+    const auto& gpus = facts.machine.gpus;
+    const bool only_one = std::ranges::count(gpus, Vendor::nvidia, &Gpu::vendor) == 1 &&
+                          !in_container(facts.machine);  // there the log is of all the host's
+    match.explanation = std::string(
+                            "The driver answered calls with \"reset required\", and NVML "
+                            "knows of no GPU that waits.") +
+                        (only_one ? "" : " The line does not name the GPU.");
+    if (only_one) {
+      match.gpus = about_all(facts.machine, Vendor::nvidia).gpus;
+      match.pci = about_all(facts.machine, Vendor::nvidia).pci;
+    } else {
+      match.cure = "Test each GPU (gpuready test); reset the one that fails.";
+      match.command = "gpuready test";
+      match.action = Action::check_again;
+    }
     match.evidence.push_back(evidence("kernel log", refusals.back().text));
     matches.push_back(std::move(match));
   }
@@ -274,6 +306,7 @@ std::vector<Cause> adapter_causes() {
                "supports this GPU (580 is the last for Maxwell to Volta).",
        .command = "{do:install-proprietary-driver}",
        .action = Action::configure,
+       .terms = kByReboot,
        .backing = Backing::silent,
        .explains = kDeadGpu,
        .lines = {"NVRM: ...does not include the required GPU"}},
@@ -284,6 +317,7 @@ std::vector<Cause> adapter_causes() {
        .cure = "Install the open flavour of the same driver branch and reboot.",
        .command = "{do:install-open-driver}",
        .action = Action::configure,
+       .terms = kByReboot,
        .backing = Backing::silent,
        .explains = both(kDeadGpu, {"gsp-failed"}),
        .lines = {"NVRM: ...requires use of the NVIDIA open kernel modules"}},
@@ -294,6 +328,7 @@ std::vector<Cause> adapter_causes() {
        .cure = "Install the legacy branch that the kernel log names (470 for Kepler, 580 for "
                "Maxwell to Volta).",
        .action = Action::configure,
+       .terms = kByReboot,
        .backing = Backing::silent,
        .explains = kDeadGpu,
        .lines = {"NVRM: ...ignoring the legacy GPU", "NVRM: ...Legacy drivers. Please"}},
@@ -303,6 +338,7 @@ std::vector<Cause> adapter_causes() {
        .cure = "Install a newer driver branch.",
        .command = "{do:upgrade-driver}",
        .action = Action::configure,
+       .terms = kByReboot,
        .backing = Backing::silent,
        .explains = kDeadGpu,
        .match = too_new},
@@ -313,6 +349,7 @@ std::vector<Cause> adapter_causes() {
        .cure = "Turn on Above 4G Decoding and Resizable BAR in the firmware, or boot with "
                "pci=realloc; in a virtual machine, enlarge its 64-bit MMIO space.",
        .action = Action::configure,
+       .terms = kInFirmware,
        .backing = Backing::silent,
        .explains = both(kDeadGpu, {"gsp-failed"}),
        .match = bad_bar},
@@ -330,7 +367,7 @@ std::vector<Cause> adapter_causes() {
        .explanation = "The GPU no longer answers on PCI Express: it lost power or its link.",
        .cure = "Reboot with a full power cycle; if it returns, check power, cooling, riser and "
                "slot, then replace the GPU.",
-       .command = "reboot",
+       .command = "{do:power-cycle}",
        .action = Action::power_cycle,
        .backing = Backing::silent,
        .explains = both(kDeadGpu,
@@ -356,6 +393,7 @@ std::vector<Cause> adapter_causes() {
                "the driver.",
        .command = "grep -rn NVreg_ /etc/modprobe.d /lib/modprobe.d /proc/cmdline",
        .action = Action::configure,
+       .terms = kByReload,
        .explains = kDeadGpu,
        .match = excluded},
       // Beneath the faults that make a reset necessary: those name the reason.

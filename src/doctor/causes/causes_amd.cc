@@ -169,6 +169,7 @@ std::vector<Cause> amd_causes() {
            "Install the amdgpu driver of this ROCm release and reboot, or install an older ROCm.",
        .command = "{do:install-amdgpu-dkms}",
        .action = Action::configure,
+       .terms = kByReboot,
        .explains = {"driver-hung", "probe-timed-out", "rocm-start-failed", "expected-gpu-count"},
        .match = rocm_too_new},
       {.id = "amd-target-unsupported",
@@ -177,6 +178,7 @@ std::vector<Cause> amd_causes() {
                       "among them.",
        .cure = "Install a ROCm release that supports this GPU, or use another GPU.",
        .action = Action::configure,
+       .terms = kAsRoot,
        .explains = {"gpu-not-listed", "rocm-start-failed"},
        .match = unsupported_target},
       {.id = "rocm-start-failed",
@@ -184,6 +186,7 @@ std::vector<Cause> amd_causes() {
        .explanation = "ROCm's runtime answered its start with an error.",
        .cure = "Reinstall ROCm in a release that supports this kernel driver.",
        .action = Action::configure,
+       .terms = kAsRoot,
        .explains = {"expected-gpu-count"},
        .match = rocm_failed},
       {.id = "vulkan-software-only",
@@ -193,6 +196,7 @@ std::vector<Cause> amd_causes() {
                       "GPU's Vulkan driver or its manifest (ICD) is missing.",
        .cure = "Install the GPU's Vulkan driver; in a container, add the graphics capability.",
        .action = Action::configure,
+       .terms = kAsRoot,
        .match = software_vulkan},
   };
 }

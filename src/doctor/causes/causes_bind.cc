@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "doctor/facts.h"
+#include "machine/system/kernel_log.h"
 
 namespace gpuready::doctor {
 namespace {
@@ -86,6 +87,25 @@ std::vector<Match> nouveau(const Facts& facts) {
 std::vector<Match> passed_through(const Facts& facts) {
   auto matches = held_by(facts, [](Vendor, std::string_view name) { return passes_through(name); });
   for (auto& match : matches) match.standing = Standing::chosen;
+  return matches;
+}
+
+// Before 6.10 "BAR 0: can't reserve [mem ...]", since "BAR 0 [mem ...]: can't reserve; ...".
+std::vector<Match> memory_held(const Facts& facts) {
+  const auto& machine = facts.machine;
+  std::vector<Match> matches;
+  for (const auto& hit : log_hits(machine, {"vfio-pci: BAR *: can't reserve [mem ",
+                                            "vfio-pci: BAR * [mem * can't reserve"})) {
+    const auto* device = hit.pci ? pci_device(machine, *hit.pci) : nullptr;
+    if (!device || !device->is_gpu || device->driver.value_or("") != "vfio-pci") continue;
+    Match match = about(machine, device->address);
+    if (std::ranges::any_of(matches, [&](const Match& known) { return known.pci == match.pci; }))
+      continue;
+    match.evidence.push_back(evidence("kernel log", hit.text));
+    match.evidence.push_back(evidence(
+        fmt::format("/sys/bus/pci/devices/{}/driver", device->address.text()), "-> vfio-pci"));
+    matches.push_back(std::move(match));
+  }
   return matches;
 }
 
@@ -170,6 +190,117 @@ std::vector<Match> module_rejected(const Facts& facts) {
   return matches;
 }
 
+// "Missing ENDBR: function+0x0/0x10 [nvidia]" (Linux, arch/x86/kernel/cet.c; to 6.5 with
+// "traps: " in front), or on Arm "Internal error: Oops - BTI" and then "pc : function+0x0
+// [nvidia]".
+std::vector<Match> branch_tracking(const Facts& facts) {
+  const auto& machine = facts.machine;
+  const auto& log = machine.kernel_log.lines;
+  std::vector<Match> matches;
+  for (std::size_t i = load_line(machine), oops = log.size(); i < log.size(); ++i) {
+    const auto& line = log[i].text;
+    if (says_any(line, {"kernel: Internal error: Oops - BTI"})) oops = i;
+    const bool on_arm = oops < log.size() && says_any(line, {"kernel: pc : "});
+    if (!on_arm && !says_any(line, {"kernel: Missing ENDBR: ", "kernel: traps: Missing ENDBR: "}))
+      continue;
+    const auto open = line.rfind('[');
+    if (!line.ends_with(']') || open == line.npos) continue;
+    const auto vendor = vendor_of_writer(line.substr(open + 1, line.size() - open - 2));
+    if (!vendor || !any_gpu(machine, *vendor) || !matches.empty()) continue;
+    Match match = about_all(machine, *vendor);
+    const bool works = std::ranges::all_of(
+        match.pci, [&](const PciAddress& address) { return runs_now(machine, address); });
+    if (works) continue;  // with ibt=warn the kernel goes on
+    if (on_arm) {
+      match.title = "The kernel stopped the driver, which was built without branch targets (BTI)";
+      match.cure =
+          "Install a newer driver whose modules are built with BTI; until then boot with "
+          "arm64.nobti.";
+      match.command = "";
+      match.evidence.push_back(evidence("kernel log", log[oops].text));
+    }
+    match.evidence.push_back(evidence("kernel log", line));
+    matches.push_back(std::move(match));
+  }
+  return matches;
+}
+
+// Modules that belong to NVIDIA's driver or build on it. The module itself is driver_absent's.
+struct Companion {
+  std::string_view name, loaded;  // a line of its start
+};
+constexpr Companion kCompanions[] = {
+    {"nvidia_modeset", "nvidia-modeset: Loading NVIDIA Kernel Mode Setting Driver"},
+    {"nvidia_drm", "*: [nvidia-drm] [GPU ID * Loading driver"},
+    {"nvidia_uvm", "nvidia-uvm: Loaded the UVM driver"},
+    {"nvidia_peermem", ""},
+    {"nvidia_fs", "nvidia_fs: registered correctly with major number"}};
+struct Refusal {
+  std::string_view pattern;  // behind the module's name
+  std::string_view explanation, cure;
+};
+constexpr std::string_view kRebuild =
+    "Rebuild the driver's modules for the running kernel and the loaded driver (with DKMS), "
+    "rebuild the initramfs, and reboot.";
+// kernel/module/main.c of Linux; nvidia-modeset-linux.c and nvidia-drm of NVIDIA's
+// open kernel modules.
+constexpr Refusal kRefusals[] = {
+    {"Version mismatch: nvidia",
+     "The module is of another version than the driver that is loaded, so it does not start.",
+     kRebuild},
+    {"module using GPL-only symbols uses symbols",
+     "The kernel lets this module use no functions of NVIDIA's proprietary kernel module.",
+     "Install the open flavour of the same driver branch, and reboot."},
+    {"disagrees about version of symbol ",
+     "The module was built against other modules than the loaded ones, so the kernel refuses it.",
+     kRebuild},
+    {"Unknown symbol ",
+     "The module needs functions that no loaded module has, so the kernel refuses it.", kRebuild},
+};
+
+std::vector<Match> companions_refused(const Facts& facts) {
+  const auto& machine = facts.machine;
+  const auto& nvidia = machine.nvidia;
+  if (!nvidia.module_loaded) return {};
+  const auto& log = machine.kernel_log.lines;
+  std::vector<Match> matches;
+  for (const auto& [name, loaded_line] : kCompanions) {
+    const bool loaded = (name == "nvidia_uvm" && nvidia.uvm_loaded) ||
+                        (name == "nvidia_peermem" && nvidia.peer_memory);
+    if (loaded) continue;
+    Match match = about_all(machine, Vendor::nvidia);
+    const Refusal* why = nullptr;
+    for (std::size_t i = load_line(machine); i < log.size(); ++i) {
+      const auto message = parse_message(log[i].text);
+      if (!message) continue;
+      if (!loaded_line.empty() && says(*message, loaded_line)) match.evidence.clear();
+      auto writer = std::string(message->writer);
+      std::ranges::replace(writer, '-', '_');
+      if (writer != name) continue;
+      const auto text = after_prefix(message->text, "[nvidia-drm] ").value_or(message->text);
+      const auto* refusal = std::ranges::find_if(
+          kRefusals, [&](const Refusal& known) { return text.starts_with(known.pattern); });
+      if (refusal == std::end(kRefusals)) continue;
+      if (match.evidence.empty()) why = refusal;
+      if (match.evidence.size() < 2) match.evidence.push_back(evidence("kernel log", log[i].text));
+    }
+    if (match.evidence.empty()) continue;
+    match.title = fmt::format("The kernel module {} could not be loaded", name);
+    match.explanation = std::string(why->explanation);
+    if (name != "nvidia_uvm") *match.explanation += " The GPU works without it.";
+    match.cure = std::string(why->cure);
+    if (why->cure != kRebuild) match.command = "{do:install-open-driver}";
+    if (name == "nvidia_peermem" && why->cure == kRebuild) {
+      match.cure =
+          "Rebuild the driver's modules against the installed OFED (or remove it, and use "
+          "DMA-BUF), and load the module again.";
+      match.command = "";
+    }
+    matches.push_back(std::move(match));
+  }
+  return matches;
+}
+
 std::vector<Match> driver_absent(const Facts& facts) {
   const auto& machine = facts.machine;
   std::vector<Match> matches;
@@ -218,6 +349,7 @@ std::vector<Cause> bind_causes() {
        .command = "printf 'blacklist nouveau\\noptions nouveau modeset=0\\n' > "
                   "/etc/modprobe.d/blacklist-nouveau.conf && {do:rebuild-initramfs}",
        .action = Action::configure,
+       .terms = kByReboot,
        .explains = both(kNoDriver, {"gpu-init-failed"}),
        .match = nouveau},
       {.id = "passthrough-bound",
@@ -232,6 +364,18 @@ std::vector<Cause> bind_causes() {
                   "echo {pci} > /sys/bus/pci/drivers_probe",
        .explains = both(kNoDriver, {"gpu-init-failed"}),
        .match = passed_through},
+      {.id = "boot-framebuffer",
+       .severity = Severity::warning,
+       .title = "The host's boot frame buffer holds the device's memory",
+       .explanation = "VFIO cannot reserve a memory window of the device, because it contains the "
+                      "firmware's frame buffer.",
+       .cure = "Choose another primary display in the firmware's setup; or boot with "
+               "initcall_blacklist=sysfb_init (before Linux 5.15: video=efifb:off), which takes "
+               "the picture from the host's display.",
+       .action = Action::configure,
+       .terms = kInFirmware,
+       .backing = Backing::looked,
+       .match = memory_held},
       {.id = "wrong-driver-bound",
        .title = "Another driver holds the GPU",
        .explanation = "The driver that is bound to the GPU is not its vendor's, and offers no "
@@ -241,6 +385,7 @@ std::vector<Cause> bind_causes() {
        .command = "echo {pci} > /sys/bus/pci/drivers/{holder}/unbind && "
                   "echo {pci} > /sys/bus/pci/drivers_probe",
        .action = Action::configure,
+       .terms = kByReload,
        .explains = both(kNoDriver, {"gpu-init-failed"}),
        .match = wrong_driver},
       {.id = "module-rejected",
@@ -253,9 +398,23 @@ std::vector<Cause> bind_causes() {
                "not, install the driver.",
        .command = "mokutil --import /var/lib/dkms/mok.pub",
        .action = Action::configure,
+       .terms = kByReboot,
        .backing = Backing::silent,
        .explains = kNoDriver,
        .match = module_rejected},
+      {.id = "driver-without-branch-tracking",
+       .title = "The kernel stopped the driver, which was built without branch tracking (IBT)",
+       .explanation = "The kernel lets indirect branches end only at marked functions, and the "
+                      "driver's module has no marks.",
+       .cure = "Install a newer driver whose modules are built with IBT; until then boot with "
+               "ibt=off.",
+       .command = "{do:upgrade-driver}",
+       .action = Action::configure,
+       .terms = kByReboot,
+       .backing = Backing::silent,
+       .explains =
+           both(kNoDriver, {"driver-crashed", "gpu-init-failed", "driver-hung", "probe-timed-out"}),
+       .match = branch_tracking},
       {.id = "driver-not-loaded",
        .title = "The GPU's kernel module is not loaded",
        .explanation = "The GPU is on the bus and no driver is bound to it. The driver is not "
@@ -263,10 +422,23 @@ std::vector<Cause> bind_causes() {
        .cure = "Install the driver, or rebuild its modules for the running kernel, and load it.",
        .command = "dkms autoinstall -k {kernel} && modprobe nvidia",
        .action = Action::configure,
+       .terms = kAsRoot,
        .explains = {"nvml-start-failed", "cuda-start-failed", "nvml-library-missing",
                     "cuda-library-missing", "device-nodes-missing", "gpu-not-listed",
                     "expected-gpu-count", "vulkan-software-only", "rocm-start-failed"},
        .match = driver_absent},
+      {.id = "driver-module-refused",
+       .severity = Severity::warning,
+       .title = "A module that belongs to the driver could not be loaded",
+       .explanation = "The kernel or the driver refused the module. The GPU itself works; what the "
+                      "module offers (unified memory, displays, GPUDirect) is missing.",
+       .cure = kRebuild,
+       .command = "dkms autoinstall -k {kernel}",
+       .action = Action::configure,
+       .terms = kAsRoot,
+       .backing = Backing::looked,
+       .explains = {"uvm-missing", "gpudirect-unavailable"},
+       .match = companions_refused},
   };
 }
 

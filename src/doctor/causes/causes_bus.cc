@@ -1,13 +1,18 @@
-// On the bus, or not, or as a share. Lines of slots: drivers/pci/hotplug/pciehp_ctrl.c of Linux.
+// On the bus, or not, or as a share. Lines of slots: drivers/pci/hotplug/pciehp_ctrl.c and
+// pciehp_hpc.c of Linux.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "base/text.h"
 #include "doctor/facts.h"
+#include "machine/system/kernel_log.h"
 
 namespace gpuready::doctor {
 namespace {
+
+const Ids kPowerFaults = {"pcieport: pciehp: Slot(*): Power fault", "pciehp: Slot(*): Power fault",
+                          "pciehp: Power fault on slot "};  // the last before Linux 4.18
 
 bool bus_seen(const Machine& machine) {
   return std::none_of(machine.unseen.begin(), machine.unseen.end(), [](const Unseen& unseen) {
@@ -52,6 +57,13 @@ std::vector<Match> no_gpu(const Facts& facts) {
           : fmt::format("{} display controller(s) or accelerator(s) listed, none of them a GPU",
                         machine.pci.size())));
   add_accelerators(machine, match);
+  if (const auto faults = log_hits(machine, kPowerFaults); !faults.empty()) {
+    match.severity = Severity::warning;
+    match.title = "No GPU is on the PCI bus, and a slot's power failed";
+    match.cure = "If a GPU is in this slot: check power supply, cables and riser.";
+    match.action = Action::power_cycle;
+    match.evidence.push_back(evidence("kernel log", faults.front().text));
+  }
   if (machine.nvidia.module_loaded) {
     // The module refuses to load without a GPU, so there was one when it was loaded.
     match.standing = Standing::present;
@@ -74,7 +86,12 @@ std::vector<LogHit> of_absent_gpus(const Machine& machine) {
   auto hits =
       log_hits(machine, {"drm: Initialized nvidia-drm ", "NVRM: *", "nvidia: *", "amdgpu: *",
                          "drm: Initialized amdgpu ", "xe: *", "drm: Initialized xe "});
-  std::erase_if(hits, [&](const LogHit& hit) { return !hit.pci || pci_device(machine, *hit.pci); });
+  std::erase_if(hits, [&](const LogHit& hit) {
+    const auto message = parse_message(hit.text);
+    const auto vendor = message ? vendor_of_writer(message->writer) : std::nullopt;
+    return !hit.pci || pci_device(machine, *hit.pci) ||
+           (vendor && !module_loaded(machine, *vendor));
+  });
   return hits;
 }
 
@@ -84,10 +101,10 @@ std::vector<Match> gone_from_slot(const Machine& machine) {
   constexpr int kBusesBelow = 8;  // a switch of the board or of the machine between them
   std::vector<Match> matches;
   const auto absent = of_absent_gpus(machine);
-  for (const auto& down :
-       log_hits(machine, {"pcieport: pciehp: Slot(*): Link Down",
-                          "pcieport: pciehp: Slot(*): Card not present",
-                          "pciehp: Slot(*): Link Down", "pciehp: Slot(*): Card not present"})) {
+  const Ids kDown = {"pcieport: pciehp: Slot(*): Link Down",
+                     "pcieport: pciehp: Slot(*): Card not present", "pciehp: Slot(*): Link Down",
+                     "pciehp: Slot(*): Card not present"};
+  for (const auto& down : log_hits(machine, both(kPowerFaults, kDown))) {
     if (!down.pci) continue;
     const LogHit* gone = nullptr;
     for (const auto& hit : absent) {
@@ -107,11 +124,16 @@ std::vector<Match> gone_from_slot(const Machine& machine) {
     match.pci.push_back(*gone->pci);
     match.severity = Severity::error;
     match.title = "A GPU has gone from its slot";
-    match.explanation =
-        "The slot's link went down, and the GPU that was in it is on the bus no more.";
+    match.explanation = "The slot's link went down, and its GPU is no longer on the bus.";
     match.cure = "Cut the power and start again; if it stays away, check power, riser and slot.";
     match.action = Action::power_cycle;
     match.own_cure = true;
+    const bool power_failed = says_any(down.text, kPowerFaults);
+    if (power_failed) {
+      match.title = "A GPU has gone from its slot, whose power failed";
+      match.explanation = "The slot reported a power fault, and its GPU is no longer on the bus.";
+      match.cure = "Cut the power; check power supply, cables and riser; then try another slot.";
+    }
     match.evidence = {evidence("kernel log", down.text), evidence("kernel log", gone->text)};
     matches.push_back(std::move(match));
   }
@@ -210,6 +232,7 @@ std::vector<Cause> bus_causes() {
            "(Discrete Device Assignment).",
        .command = "modprobe dxgkrnl",
        .action = Action::configure,
+       .terms = kAsRoot,
        .explains = {"nvml-start-failed", "cuda-start-failed", "nvml-library-missing",
                     "cuda-library-missing", "vulkan-software-only", "expected-gpu-count"},
        .match = partition},

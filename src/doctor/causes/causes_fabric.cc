@@ -19,6 +19,7 @@ struct SwitchErrors {
   std::set<int> links;
   std::vector<Evidence> quotes;
   std::string name;
+  bool data = false;
 };
 
 std::string links_text(const std::set<int>& links) {
@@ -38,12 +39,18 @@ std::vector<Match> switch_errors(const Facts& facts) {
   for (std::size_t i = past_until(machine); i < log.size(); ++i) {
     const auto event = parse_sxid(log[i].text);
     if (!event || event->kind == SxidKind::harmless) continue;
+    if (event->data && std::ranges::any_of(all, [&](const auto& known) {
+          return std::get<0>(known.first) == event->pci && std::get<2>(known.first) == event->code;
+        }))
+      continue;
     auto& errors = all[{event->pci, event->kind, event->code}];
     errors.count += 1 + log[i].left_out;
     if (event->link) errors.links.insert(*event->link);
     if (errors.quotes.size() < 2) errors.quotes.push_back(evidence("kernel log", log[i].text));
+    errors.data = event->data;
     if (errors.name.empty())
-      errors.name = quote(event->name.substr(0, event->name.find(" (First)")));
+      errors.name = event->data ? "only its data were logged"
+                                : quote(event->name.substr(0, event->name.find(" (First)")));
   }
   std::vector<Match> matches;
   for (auto& [key, errors] : all) {
@@ -69,6 +76,16 @@ std::vector<Match> switch_errors(const Facts& facts) {
         break;  // as the row says
       case SxidKind::nonfatal:
         match.severity = Severity::warning;
+        if (errors.data) {
+          match.explanation =
+              "The log has the error's registers, and no longer the line that says how grave it "
+              "is.";
+          match.cure =
+              "If work over NVLink hangs or fails: stop all work, reset all GPUs and NVSwitches "
+              "together (nvidia-smi --gpu-reset without -i, or a reboot), and start Fabric "
+              "Manager.";
+          break;
+        }
         match.explanation = "Traffic over this port was disturbed, and the port works on.";
         match.cure = "Watch whether it comes again; then reseat or replace the GPU or the board.";
         match.action = Action::check_again;
@@ -122,6 +139,19 @@ std::vector<Match> unhealthy(const Facts& facts) {
   });
 }
 
+// kernel_nvlinkcorelibtrain.c of the open kernel modules: GPUs look for their peers' links when
+// work or nvidia-smi first uses NVLink.
+std::vector<Match> links_not_found(const Facts& facts) {
+  const auto& machine = facts.machine;
+  Match match = about_all(machine, Vendor::nvidia);
+  for (const auto& hit : log_hits(
+           machine, {"NVRM: ...postRxDetLinkMask failed", "NVRM: ...Failed to update Rx Detect"}))
+    if (hit.line >= load_line(machine) && match.evidence.size() < 2)
+      match.evidence.push_back(evidence("kernel log", hit.text));
+  if (match.evidence.empty() || match.pci.empty()) return {};
+  return {match};
+}
+
 }  // namespace
 
 std::vector<Cause> fabric_causes() {
@@ -138,6 +168,16 @@ std::vector<Cause> fabric_causes() {
        .own_cure = true,
        .explains = {"xid-74"},
        .match = switch_errors},
+      {.id = "nvlink-detection-failed",
+       .severity = Severity::warning,
+       .title = "The driver cannot detect the links of a GPU's NVLink",
+       .explanation = "A GPU did not say which of its links found a peer. What uses NVLink, and "
+                      "nvidia-smi, fails or hangs until a reset.",
+       .cure = "Stop all work and reset all GPUs together (nvidia-smi --gpu-reset without -i), or "
+               "reboot; if it comes again after weeks of uptime, update the driver.",
+       .action = Action::reset_gpu,
+       .own_cure = true,
+       .match = links_not_found},
       {.id = "fabric-unhealthy",
        .title = "The GPU's place in the NVSwitch fabric is unhealthy",
        .explanation = "Fabric Manager has registered the GPU, and NVML reports that its NVLink "

@@ -108,6 +108,20 @@ void add_ras_lines(const Machine& machine, const Gpu& gpu, bool fatal_only, Matc
   }
 }
 
+// "Contained: SM (0x1). RST: No, D-RST: No": the unit that used the bad data; none for the GPU's
+// memory ("Contained: FB").
+std::optional<std::string> contained_in(const Match& match) {
+  constexpr std::string_view kContained = "Contained: ";
+  for (const auto& item : match.evidence) {
+    const auto at = item.quote.find(kContained);
+    if (at == item.quote.npos) continue;
+    const auto rest = item.quote.substr(at + kContained.size());
+    const auto unit = rest.substr(0, rest.find(" ("));
+    if (unit != "FB" && unit.size() < rest.size()) return unit;
+  }
+  return std::nullopt;
+}
+
 std::vector<Match> uncorrectable(const Facts& facts) {
   return each_gpu(facts, [&](const Gpu& gpu, Match& match) {
     if (gpu.vendor == Vendor::nvidia && gpu.ecc.since_boot.uncorrected.value_or(0) > 0)
@@ -143,6 +157,13 @@ std::vector<Match> uncorrectable(const Facts& facts) {
       match.explanation =
           "The error was contained: only the application that met it was ended, and the GPU goes "
           "on.";
+      if (const auto unit = contained_in(match)) {
+        match.title =
+            fmt::format("An error in a unit of the GPU ({}) ended an application", quote(*unit));
+        match.explanation =
+            "The unit met data that ECC could not correct, in its own memory or from elsewhere. " +
+            *match.explanation;
+      }
       match.action = Action::check_again;
       match.own_cure = true;
       match.command = "";
@@ -282,6 +303,21 @@ std::vector<Match> overheated(const Machine& machine) {
     match.evidence.push_back(evidence("kernel log", hit.text));
     matches.push_back(std::move(match));
   }
+  // Its last word before it powers the machine off.
+  for (const auto& hit : log_hits(machine, {"amdgpu: ...System is going to shutdown due to GPU"}))
+    for (auto& match : matches)
+      if (match.pci.front() == hit.pci && match.severity != Severity::error) {
+        match.severity = Severity::error;
+        match.title = "The GPU overheated, and its driver shuts the machine down";
+        match.explanation =
+            "The GPU passed the temperature at which the driver powers the machine off.";
+        match.cure =
+            "Before the next start: check the GPU's fans and heat sink, airflow and dust; "
+            "if it comes again, replace the GPU.";
+        match.action = Action::replace;
+        match.own_cure = true;
+        match.evidence.push_back(evidence("kernel log", hit.text));
+      }
   return matches;
 }
 

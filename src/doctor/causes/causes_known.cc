@@ -36,9 +36,7 @@ std::string subject(const Machine& machine, const KnownFault& fault) {
                      : fault.vendor == Vendor::amd       ? "ROCm "
                                                          : "CUDA ") +
                     item.quote);
-  std::string text = join(parts, " with ");
-  if (is_lower(text[0])) text[0] = static_cast<char>(text[0] - 'a' + 'A');
-  return text;
+  return capitalized(join(parts, " with "));
 }
 
 // A finding that the row may explain, as far as the finding itself tells.

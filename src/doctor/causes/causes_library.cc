@@ -161,6 +161,7 @@ std::vector<Match> cuda_missing(const Facts& facts) {
   match.explanation = "The kernel module and NVML are here, and libcuda.so.1 is not.";
   match.cure = "Install the package of the driver's CUDA library, in the module's version.";
   match.command = "{do:install-libcuda}";
+  match.terms = kAsRoot;
   return {match};
 }
 
@@ -222,6 +223,7 @@ std::vector<Cause> library_causes() {
                "belongs here.",
        .command = "{do:remove-linux-driver}",
        .action = Action::configure,
+       .terms = kAsRoot,
        .explains = {"nvml-start-failed", "cuda-start-failed", "driver-library-mismatch",
                     "ptx-jit-missing", "expected-gpu-count"},
        .match = wsl_shadow},
@@ -234,6 +236,7 @@ std::vector<Cause> library_causes() {
            "start again; /usr/lib/wsl must be mounted.",
        .command = "wsl.exe --update && wsl.exe --shutdown",
        .action = Action::ask_host,
+       .terms = CureTerms{CureRisk::ends_processes, CurePlace::windows, CureNeeds::nothing},
        .own_cure = true,
        .explains = {"nvml-library-missing", "cuda-library-missing", "nvml-start-failed",
                     "cuda-start-failed", "expected-gpu-count"},
@@ -245,6 +248,7 @@ std::vector<Cause> library_causes() {
        .cure = "Take the stubs directory out of LD_LIBRARY_PATH and of /etc/ld.so.conf.d.",
        .command = "unset LD_LIBRARY_PATH",
        .action = Action::configure,
+       .terms = kAsUser,
        .explains = {"cuda-start-failed", "driver-library-mismatch", "ptx-jit-missing",
                     "expected-gpu-count"},
        .match = stub},
@@ -255,6 +259,9 @@ std::vector<Cause> library_causes() {
        .cure = "Take the compat directory out of the library path, or upgrade the driver.",
        .command = "{do:remove-cuda-compat}",
        .action = Action::configure,
+       .terms = kAsRoot,
+       .in_container = {"Take the compat directory out of LD_LIBRARY_PATH, or use an image of an "
+                        "older CUDA; or have the host's driver upgraded."},
        .explains = {"cuda-start-failed", "expected-gpu-count"},
        .match = compat},
       {.id = "driver-library-mismatch",
@@ -275,6 +282,7 @@ std::vector<Cause> library_causes() {
                       "user space is not installed.",
        .cure = "Install the user-space part of the driver, in the kernel module's version.",
        .action = Action::configure,
+       .terms = kAsRoot,
        .explains = {"cuda-library-missing", "nvml-start-failed", "cuda-start-failed",
                     "expected-gpu-count"},
        .match = nvml_missing},
@@ -284,6 +292,7 @@ std::vector<Cause> library_causes() {
                       "compute capability.",
        .cure = "Start the container with NVIDIA_DRIVER_CAPABILITIES=compute,utility.",
        .action = Action::configure,
+       .terms = kAtLaunch,
        .explains = {"cuda-start-failed", "ptx-jit-missing", "expected-gpu-count"},
        .match = cuda_missing},
       {.id = "ptx-jit-missing",
@@ -293,6 +302,7 @@ std::vector<Cause> library_causes() {
        .cure = "Install it with the driver's other libraries, or let the container toolkit inject "
                "it (compute capability).",
        .action = Action::configure,
+       .terms = kAsRoot,
        .explains = {"gpu-call-failed"},
        .match = jit_missing},
       {.id = "ptx-too-new",
@@ -300,6 +310,7 @@ std::vector<Cause> library_causes() {
        .explanation = "A program's PTX is of a newer version than the driver's compiler knows.",
        .cure = "Install a newer driver, or build the program for an older PTX version.",
        .action = Action::configure,
+       .terms = kByReload,
        .explains = {"gpu-call-failed"},
        .match = ptx_too_new},
       {.id = "no-code-for-architecture",
@@ -309,6 +320,7 @@ std::vector<Cause> library_causes() {
        .cure = "Install the build of the package that covers this GPU, or rebuild it for this "
                "architecture.",
        .action = Action::configure,
+       .terms = kAsUser,
        .explains = {"gpu-call-failed"},
        .match = no_code},
   };

@@ -6,11 +6,13 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "base/text.h"
 #include "doctor/facts.h"
 #include "doctor/network_ports.h"
+#include "machine/system/kernel_log.h"
 
 namespace gpuready::doctor {
 namespace {
@@ -132,6 +134,10 @@ std::vector<Match> link_errors(const Facts& facts) {
         match.evidence.push_back(evidence(file_of(place, fmt::format("counters/{}", limit.counter)),
                                           fmt::format("{}; up to {:.0f} are usual", count, most)));
     }
+    if (place.port->link_layer == "Ethernet") {
+      match.cure = "Reseat or replace the cable or transceiver, and watch the counters.";
+      match.command = "rdma statistic show";
+    }
     if (!match.evidence.empty()) matches.push_back(std::move(match));
   }
   return matches;
@@ -188,16 +194,54 @@ bool works_now(const Machine& machine, const PciAddress& address) {
   });
 }
 
-std::vector<Match> firmware_failed(const Facts& facts) {
+// The driver starts the adapter again, or could not agree with its firmware on what it can do
+// ("mlx5_load_one failed" before Linux 5.9).
+const Ids kStarts = {"mlx5_core: firmware version: "};
+const Ids kNotSetUp = {"mlx5_core: ...handle_hca_cap failed", "mlx5_core: ...set_hca_cap failed",
+                       "mlx5_core: ...set_hca_ctrl failed",
+                       "mlx5_core: mlx5_load_one failed with error code ",
+                       "mlx5_core: ...mlx5_load_one failed with error code "};
+
+std::map<PciAddress, Match> not_set_up(const Machine& machine) {
   std::map<PciAddress, Match> by_adapter;
-  for (const auto& hit :
-       log_hits(facts.machine,
-                {"mlx5_core: ...device's health compromised", "mlx5_core: ...Fatal error ",
-                 "mlx5_core: ...Health issue observed", "mlx5_core: ...assert_exit_ptr",
-                 "mlx5_core: ...synd 0x", "mlx5_core: ...Will cause a leak of a command resource",
-                 "mlx5_core: ...mlx5_init_one failed", "mlx5_core: ...in pre-initializing state",
-                 "mlx4_core: Internal error detected"})) {
-    if (!hit.pci || !is_grave(hit.text)) continue;
+  for (const auto& hit : log_hits(machine, both(kStarts, kNotSetUp))) {
+    if (!hit.pci) continue;
+    auto& match = by_adapter[*hit.pci];
+    if (says_any(hit.text, kStarts))
+      match.evidence.clear();
+    else if (match.evidence.size() < 2)
+      match.evidence.push_back(evidence("kernel log", hit.text));
+  }
+  std::erase_if(by_adapter, [&](const auto& item) {
+    return item.second.evidence.empty() || works_now(machine, item.first);
+  });
+  for (auto& [address, match] : by_adapter) {
+    match.pci = {address};
+    match.title = "A network adapter's driver could not set it up";
+    match.explanation =
+        "The kernel's driver and the adapter's firmware do not agree on what the adapter can do, "
+        "so it has no port. The GPUs are not affected.";
+    match.cure =
+        "Install a kernel or a driver (NVIDIA's DOCA-OFED) and a firmware of the adapter that "
+        "belong together.";
+    match.action = Action::configure;
+  }
+  return by_adapter;
+}
+
+std::vector<Match> firmware_failed(const Facts& facts) {
+  auto by_adapter = not_set_up(facts.machine);
+  std::set<PciAddress> known;
+  for (const auto& [address, match] : by_adapter) known.insert(address);
+  for (const auto& hit : log_hits(
+           facts.machine,
+           {"mlx5_core: ...device's health compromised", "mlx5_core: ...Fatal error ",
+            "mlx5_core: ...Health issue observed", "mlx5_core: ...assert_exit_ptr",
+            "mlx5_core: ...synd 0x", "mlx5_core: ...Will cause a leak of a command resource",
+            "mlx5_core: ...canceled on out of queue timeout",
+            "mlx5_core: ...health recovery flow aborted", "mlx5_core: ...mlx5_init_one failed",
+            "mlx5_core: ...in pre-initializing state", "mlx4_core: Internal error detected"})) {
+    if (!hit.pci || !is_grave(hit.text) || known.contains(*hit.pci)) continue;
     auto& match = by_adapter[*hit.pci];
     match.pci = {*hit.pci};
     if (match.evidence.size() < 2) match.evidence.push_back(evidence("kernel log", hit.text));
@@ -210,6 +254,83 @@ std::vector<Match> firmware_failed(const Facts& facts) {
       match.cure = "If it comes again: update the adapter's firmware, then replace the adapter.";
       match.action = Action::check_again;
     }
+    matches.push_back(std::move(match));
+  }
+  return matches;
+}
+
+// drivers/net/ethernet/mellanox/mlx5/core/events.c. A module that is plugged again is another one,
+// or works.
+const Ids kPlugged = {"mlx5_core: ...Port module event: module "};
+const Ids kModuleErrors = {"mlx5_core: ...Port module event[error]: module "};
+
+std::vector<Match> module_failed(const Facts& facts) {
+  std::map<PciAddress, Match> by_adapter;
+  for (const auto& hit : log_hits(facts.machine, both(kPlugged, kModuleErrors))) {
+    if (!hit.pci) continue;
+    Match match;
+    if (says_any(hit.text, kModuleErrors)) {
+      match.pci = {*hit.pci};
+      match.evidence = {evidence("kernel log", hit.text)};
+    }
+    by_adapter[*hit.pci] = std::move(match);
+  }
+  std::vector<Match> matches;
+  for (auto& [address, match] : by_adapter) {
+    if (match.evidence.empty()) continue;
+    const auto& line = match.evidence.front().quote;
+    if (contains(line, ", High Temperature")) {
+      match.title = "A network port's module is too hot";
+      match.cure = "Let more air through the machine; if the module stays hot, replace it.";
+      match.action = Action::configure;
+    } else if (contains(line, ", Power budget exceeded")) {
+      match.title = "A network port's module needs more power than the port gives";
+      match.cure = "Use a cable or module that the adapter's maker lists for it.";
+    }
+    if (works_now(facts.machine, address)) {
+      match.standing = Standing::past;
+      match.severity = Severity::info;
+      match.title = "A network port's module reported an error earlier, and the port is active";
+    }
+    matches.push_back(std::move(match));
+  }
+  return matches;
+}
+
+std::vector<Match> adapter_too_hot(const Facts& facts) {
+  std::map<PciAddress, Match> by_adapter;
+  for (const auto& hit :
+       log_hits(facts.machine, {"mlx5_core: ...High temperature on sensors with bit set "}))
+    if (hit.pci) by_adapter[*hit.pci].evidence = {evidence("kernel log", hit.text)};
+  std::vector<Match> matches;
+  for (auto& [address, match] : by_adapter) {
+    match.pci = {address};
+    matches.push_back(std::move(match));
+  }
+  return matches;
+}
+
+// "31.504 Gb/s available PCIe bandwidth, limited by 8.0 GT/s PCIe x4 link at ... (capable of ...)"
+// (drivers/pci/pci.c of Linux), where that is less than half of the port's rate. Boards with
+// fewer lanes by design are slower by half at most.
+std::vector<Match> slot_narrow(const Facts& facts) {
+  std::vector<Match> matches;
+  for (const auto& hit :
+       log_hits(facts.machine, {"mlx5_core: * Gb/s available PCIe bandwidth, limited by "})) {
+    const auto message = parse_message(hit.text);
+    const auto text = message ? message->text : std::string_view();
+    const auto available = parse_double(text.substr(0, text.find(' ')));
+    const auto adapter = std::ranges::find_if(
+        facts.machine.network, [&](const auto& each) { return hit.pci && each.pci == hit.pci; });
+    if (!available || adapter == facts.machine.network.end()) continue;
+    const bool slower = std::ranges::any_of(adapter->ports, [&](const NetworkPort& port) {
+      return port.state == "ACTIVE" && port.rate_gbps.value_or(0) > 2 * *available;
+    });
+    const bool known = std::ranges::any_of(
+        matches, [&](const Match& match) { return match.pci.front() == *hit.pci; });
+    if (!slower || known) continue;
+    Match match = about(*adapter);
+    match.evidence.push_back(evidence("kernel log", hit.text));
     matches.push_back(std::move(match));
   }
   return matches;
@@ -247,6 +368,31 @@ constexpr CureInside kAskHost{"Ask the host's administrator to look at this adap
 
 std::vector<Cause> network_causes() {
   return {
+      {.id = "network-adapter-too-hot",
+       .severity = Severity::warning,
+       .title = "A network adapter is too hot",
+       .explanation = "Its own sensors report a temperature above their limits; the adapter slows "
+                      "down and stops if it gets hotter. The GPUs are not affected.",
+       .cure = "Let more air through the machine: check fans, filters and the blanks of empty "
+               "slots.",
+       .command = "dmesg | grep mlx5_core",
+       .action = Action::configure,
+       .terms = CureTerms{.place = CurePlace::hardware},
+       .in_container = kAskHost,
+       .explains = {"network-firmware-failed", "network-port-down", "network-driver-missing"},
+       .match = adapter_too_hot},
+      {.id = "network-module-failed",
+       .severity = Severity::warning,
+       .title = "A network port's cable or module does not work",
+       .explanation = "The adapter refuses or cannot read what is plugged into its port. Training "
+                      "over several nodes fails or slows down without it; the GPUs are not "
+                      "affected.",
+       .cure = "Reseat the cable or module, then replace it.",
+       .command = "dmesg | grep 'Port module event'",
+       .action = Action::replace,
+       .in_container = kAskHost,
+       .explains = {"network-port-down", "network-link-reduced", "network-link-errors"},
+       .match = module_failed},
       {.id = "network-firmware-failed",
        .severity = Severity::warning,
        .title = "A network adapter's firmware failed",
@@ -268,6 +414,7 @@ std::vector<Cause> network_causes() {
                "mlx5_core or NVIDIA's DOCA-OFED for InfiniBand.",
        .command = "lspci -k -s {pci}",
        .action = Action::configure,
+       .terms = kAsRoot,
        .in_container = kAskHost,
        .match = without_driver_bound},
       {.id = "network-port-down",
@@ -290,6 +437,7 @@ std::vector<Cause> network_causes() {
        .cure = "Start a subnet manager on the switch or on one host (opensm), and look at its log.",
        .command = "sminfo",
        .action = Action::configure,
+       .terms = kAsRoot,
        .in_container = kAskHost,
        .match = not_configured},
       {.id = "network-link-reduced",
@@ -303,6 +451,17 @@ std::vector<Cause> network_causes() {
        .action = Action::replace,
        .in_container = kAskHost,
        .match = links_reduced},
+      {.id = "network-slot-narrow",
+       .severity = Severity::warning,
+       .title = "A network adapter's PCI Express link is slower than its port",
+       .explanation = "The link has less than half of the port's rate: fewer lanes, or an older "
+                      "generation than the adapter has. It sets the pace of training.",
+       .cure = "Reseat the adapter and its riser; check the slot, and how the firmware divides its "
+               "lanes.",
+       .command = "sudo lspci -vv -s {pci} | grep -E 'LnkCap|LnkSta'",
+       .action = Action::replace,
+       .in_container = kAskHost,
+       .match = slot_narrow},
       {.id = "network-link-errors",
        .severity = Severity::warning,
        .title = "A network port has many link errors",

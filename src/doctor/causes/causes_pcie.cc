@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "doctor/facts.h"
 #include "doctor/pcie_log.h"
+#include "machine/system/kernel_log.h"
 
 namespace gpuready::doctor {
 namespace {
@@ -152,7 +153,15 @@ std::vector<Match> fatal(const Facts& facts) {
       match->severity = Severity::warning;
       *match->title += ", which works again";
     }
-    if (match->severity == Severity::warning) {
+    if (errors.again) {
+      match->title->replace(0, std::string_view("A fatal PCI Express error").size(),
+                            "Fatal PCI Express errors");
+      match->explanation = "The link, or a device on it, failed more than once.";
+      match->action = Action::replace;
+      match->cure =
+          "Reseat the GPU and its riser; check cables, retimers and power. If it comes again, "
+          "replace the GPU.";
+    } else if (match->severity == Severity::warning) {
       match->action = Action::check_again;
       match->cure =
           "If it comes again: reseat the GPU and its riser, check retimers and power, then "
@@ -186,6 +195,19 @@ std::vector<Match> lesser(const Facts& facts) {
   return matches;
 }
 
+// Where the GPU's driver began: until then the GPU still does what the firmware set up, such as the
+// picture on the screen, and the kernel takes its addresses away.
+std::size_t driver_began(const Machine& machine, const PciDevice& device) {
+  const auto& lines = machine.kernel_log.lines;
+  const auto first = std::ranges::find_if(lines, [&](const LogLine& line) {
+    const auto message = parse_message(line.text);
+    const auto pci = pci_address_in(line.text);
+    return message && vendor_of_writer(message->writer) == vendor_of(device) &&
+           (!pci || *pci == device.address) && !refused_by_iommu(line.text);
+  });
+  return first == lines.end() ? 0 : static_cast<std::size_t>(first - lines.begin());
+}
+
 std::vector<Match> iommu_faults(const Facts& facts) {
   const auto& machine = facts.machine;
   const auto& lines = machine.kernel_log.lines;
@@ -195,6 +217,10 @@ std::vector<Match> iommu_faults(const Facts& facts) {
     const auto* device = place ? pci_device(machine, *place) : nullptr;
     if (device == nullptr || !device->is_gpu) continue;
     if (!machine.system.iommu_active.value_or(true)) continue;  // there is none that could refuse
+    constexpr double kStartSeconds = 60;
+    if (lines[i].seconds.value_or(kStartSeconds) < kStartSeconds &&
+        i < driver_began(machine, *device))
+      continue;
     auto& [match, count] = by_gpu.try_emplace(*place, about(machine, *place), 0).first->second;
     count += 1 + lines[i].left_out;
     if (match.evidence.size() < 2) match.evidence.push_back(evidence("kernel log", lines[i].text));
@@ -207,6 +233,17 @@ std::vector<Match> iommu_faults(const Facts& facts) {
     if (count > 1) match.title = fmt::format("The IOMMU refused {} accesses of the GPU", count);
     matches.push_back(std::move(match));
   }
+  return matches;
+}
+
+// kernel/dma/swiotlb.c of Linux; before 4.20 "swiotlb buffer is full (sz: N bytes)" only.
+std::vector<Match> bounce_buffer_full(const Facts& facts) {
+  auto matches = each_gpu(facts, [&](const Gpu& gpu, Match& match) {
+    for (const auto& hit : log_hits(facts.machine, {"*: swiotlb buffer is full"}))
+      if (hit.pci && hit.pci == gpu.pci && hit.line >= past_until(facts.machine) &&
+          match.evidence.size() < 2)
+        match.evidence.push_back(evidence("kernel log", hit.text));
+  });
   return matches;
 }
 
@@ -245,8 +282,24 @@ std::vector<Cause> pcie_causes() {
        .cure = "Update the GPU's driver. If GPUs copy to each other directly, let the IOMMU pass "
                "addresses through (iommu=pt) or switch it off, and ACS of the switches too.",
        .action = Action::configure,
+       .terms = kByReboot,
        .backing = Backing::on_bus,
        .match = iommu_faults},
+      {.id = "bounce-buffer-full",
+       .severity = Severity::warning,
+       .title = "The GPU's transfers do not fit into the bounce buffer (swiotlb)",
+       .explanation =
+           "The GPU cannot reach the memory by itself (no IOMMU maps it, as under Xen or in a "
+           "confidential virtual machine), so the kernel copies each transfer through a buffer, "
+           "which was too small or full. The transfer failed.",
+       .cure =
+           "Enlarge the buffer on the kernel's command line (swiotlb=262144 is 512 MiB), or let "
+           "an IOMMU map the GPU's memory.",
+       .command = "cat /proc/cmdline",
+       .action = Action::configure,
+       .terms = kByReboot,
+       .backing = Backing::on_bus,
+       .match = bounce_buffer_full},
   };
 }
 

@@ -47,11 +47,20 @@ std::vector<Match> ended(const Facts& facts, std::string_view outcome, std::stri
       below->evidence.push_back(proof);
       continue;
     }
-    match.title =
-        fmt::format("{} {}{}", probe.probe, phrase, where.empty() ? "" : " in " + quote(where));
-    (*match.title)[0] =
-        static_cast<char>(std::toupper(static_cast<unsigned char>((*match.title)[0])));
+    match.title = capitalized(
+        fmt::format("{} {}{}", probe.probe, phrase, where.empty() ? "" : " in " + quote(where)));
     match.evidence.push_back(proof);
+    if (machine.system.wsl2 && probe.vendor == Vendor::nvidia) {
+      match.explanation =
+          "In WSL, Windows' driver does the work, and it does not answer this machine.";
+      match.cure =
+          "In Windows, run wsl --shutdown and start WSL again; if it comes again, update WSL (wsl "
+          "--update) and the GPU's driver in Windows.";
+      match.command = "";
+      match.action = Action::ask_host;
+      for (const auto& hit : log_hits(machine, {"dxg: dxgk: *: wait_for_completion failed"}))
+        if (match.evidence.size() < 3) match.evidence.push_back(evidence("kernel log", hit.text));
+    }
     // Vulkan may fail in any vendor's driver, and is not how work reaches the GPU.
     if (is_vulkan) match.severity = Severity::warning;
     for (const auto& hit : log_hits(machine, {"kernel: INFO: task *:* blocked for more than "}))
@@ -78,8 +87,9 @@ bool start_failed(const Machine& machine, Vendor vendor) {
          (failed(machine.nvidia.nvml_start) || failed(machine.nvidia.cuda_start));
 }
 
-// "Oops: 0000 [#1]" or "BUG: ...", then "RIP: 0010:function+0x2f/0xb0 [module]"; a WARNING writes
-// such lines, too, and goes on (Linux: show_regs, __warn).
+// "Oops: 0000 [#1]" or "BUG: ...", then "RIP: 0010:function+0x2f/0xb0 [module]"; on Arm "Unable to
+// handle kernel ...", "Internal error: Oops", then "pc : function+0x2f/0xb0 [module]". A WARNING
+// writes such lines, too, and goes on (Linux: show_regs, __warn).
 std::vector<Match> oopsed(const Facts& facts) {
   const auto& machine = facts.machine;
   std::vector<Match> matches;
@@ -88,8 +98,11 @@ std::vector<Match> oopsed(const Facts& facts) {
   for (std::size_t i = 0; i < log.size(); ++i) {
     const std::string& line = log[i].text;
     if (says_any(line, {"kernel: WARNING: CPU: "})) oops.reset();
-    if (says_any(line, {"kernel: BUG: ", "kernel: Oops: "})) oops = oops.value_or(line);
-    if (!oops || !says_any(line, {"kernel: RIP: "}) || !line.ends_with(']')) continue;
+    if (says_any(line, {"kernel: BUG: ", "kernel: Oops: ", "kernel: Internal error: Oops",
+                        "kernel: Unable to handle kernel "}))
+      oops = oops.value_or(line);
+    if (!oops || !says_any(line, {"kernel: RIP: ", "kernel: pc : "}) || !line.ends_with(']'))
+      continue;
     const auto module = line.substr(line.rfind('[') + 1, line.size() - line.rfind('[') - 2);
     const auto vendor = vendor_of_writer(module);
     if (!vendor || !any_gpu(machine, *vendor)) continue;
@@ -146,6 +159,7 @@ std::vector<Cause> probe_causes() {
                       "it.",
        .cure = "Reinstall the driver's user-space libraries in the version of the kernel module.",
        .action = Action::configure,
+       .terms = kAsRoot,
        .explains = {"nvml-start-failed", "cuda-start-failed", "gpu-not-listed",
                     "expected-gpu-count"},
        .match = crashed},
@@ -156,6 +170,7 @@ std::vector<Cause> probe_causes() {
                       "not asked.",
        .cure = "Check that GPUREADY_HELPER, where it is set, names a working gpuready.",
        .action = Action::configure,
+       .terms = kAsUser,
        .explains = {"expected-gpu-count"},
        .match = not_started},
   };

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/text.h"
 #include "doctor/kernel_signs.h"
@@ -28,33 +29,95 @@ std::vector<Match> stories_that(const Facts& facts, Test&& test) {
   return matches;
 }
 
+// Under a pass-through driver no other driver can tell: its guests would get a GPU that is not
+// there. A reset that is given up may be followed by one of another kind: a GPU that can be enabled
+// again came back.
+const Ids kVfioDead = {
+    "vfio-pci: Unable to change power state from D3cold to D0, device inaccessible",
+    "vfio-pci: not ready *ms after *; giving up", "vfio-pci: not ready *ms after * *; giving up"};
+const Ids kVfioAnswers = {"vfio-pci: enabling device (0"};
+const Ids kInvalidationTimeOut = {"DMAR: VT-d detected Invalidation Time-out Error: SID ",
+                                  "AMD-Vi: Event logged [IOTLB_INV_TIMEOUT device="};
+
+const PciDevice* vfio_gpu(const Machine& machine, const std::optional<PciAddress>& address) {
+  const auto* device = address ? pci_device(machine, *address) : nullptr;
+  return device && device->is_gpu && device->driver.value_or("") == "vfio-pci" ? device : nullptr;
+}
+
+// The GPU whose translations the IOMMU could not take back. AMD's line names it and Intel's newer
+// one its requester; with SID 0 it is the GPU that VFIO wrote about just before.
+const PciDevice* not_invalidated(const Machine& machine, const LogHit& hit) {
+  constexpr double kNearSeconds = 10;
+  const auto number = [&](std::string_view before) {
+    const auto at = hit.text.find(before);
+    const auto text = hit.text.substr(std::min(at + before.size(), hit.text.size()));
+    return at == hit.text.npos ? std::string() : text.substr(0, text.find_first_of(" ]"));
+  };
+  if (const auto device = number("device="); !device.empty())
+    return vfio_gpu(machine, parse_pci_address(
+                                 std::ranges::count(device, ':') == 1 ? "0000:" + device : device));
+  if (const auto id = parse_uint(number("SID "), 16); id && *id > 0 && *id <= 0xffff)
+    return vfio_gpu(machine, parse_pci_address(fmt::format("0000:{:02x}:{:02x}.{:x}", *id >> 8,
+                                                           *id >> 3 & 31, *id & 7)));
+  const auto& log = machine.kernel_log.lines;
+  for (std::size_t i = hit.line; i-- > 0;) {
+    if (log[i].seconds && log[hit.line].seconds &&
+        *log[hit.line].seconds - *log[i].seconds > kNearSeconds)
+      break;
+    if (says_any(log[i].text, {"vfio-pci: "}))
+      return vfio_gpu(machine, pci_address_in(log[i].text));
+  }
+  return nullptr;
+}
+
+std::vector<Match> lost_under_vfio(const Machine& machine) {
+  std::map<PciAddress, Match> by_gpu;
+  for (const auto& hit :
+       log_hits(machine, both(both(kVfioDead, kVfioAnswers), kInvalidationTimeOut))) {
+    const bool time_out = says_any(hit.text, kInvalidationTimeOut);
+    const auto* device = time_out ? not_invalidated(machine, hit) : vfio_gpu(machine, hit.pci);
+    if (device == nullptr) continue;
+    if (says_any(hit.text, kVfioAnswers)) {
+      by_gpu.erase(device->address);
+      continue;
+    }
+    auto& match =
+        by_gpu.try_emplace(device->address, about(machine, device->address)).first->second;
+    if (match.evidence.size() >= 3) continue;
+    match.evidence.push_back(evidence("kernel log", hit.text));
+    match.id = "off-the-bus";
+    const bool asleep = says_any(hit.text, {kVfioDead.front()});
+    match.title = asleep     ? "The GPU for virtual machines does not wake"
+                  : time_out ? "The GPU for virtual machines does not answer the IOMMU"
+                             : "The GPU for virtual machines did not come back from its reset";
+    match.explanation =
+        asleep ? "The GPU was asked to wake for a guest, and its configuration reads as if it were "
+                 "not there."
+        : time_out
+            ? "The IOMMU asked the GPU to forget addresses, and the GPU did not confirm it in "
+              "time: it hangs, and the host may hang with it."
+            : "The GPU was reset for a guest, or after one, and its configuration reads as if "
+              "it were not there.";
+  }
+  std::vector<Match> matches;
+  for (auto& [address, match] : by_gpu) {
+    match.evidence.push_back(
+        evidence(fmt::format("/sys/bus/pci/devices/{}/driver", address.text()), "-> vfio-pci"));
+    matches.push_back(std::move(match));
+  }
+  return matches;
+}
+
 std::vector<Match> lost(const Facts& facts) {
   auto matches = stories_that(facts, [](const GpuStory& story, Match& match) {
     if (story.vendor != Vendor::amd) match.id = "off-the-bus";
     return story.last == Step::lost;
   });
-  // Under a pass-through driver no other driver can tell: its guests would get a GPU that is not
-  // there.
-  for (const auto& hit : log_hits(
-           facts.machine,
-           {"vfio-pci: Unable to change power state from D3cold to D0, device inaccessible"})) {
-    const auto* device = hit.pci ? pci_device(facts.machine, *hit.pci) : nullptr;
-    if (!device || !device->is_gpu || device->driver.value_or("") != "vfio-pci") continue;
-    if (std::ranges::any_of(matches, [&](const Match& known) {
-          return std::ranges::find(known.pci, *hit.pci) != known.pci.end();
+  for (auto& match : lost_under_vfio(facts.machine))
+    if (std::ranges::none_of(matches, [&](const Match& known) {
+          return std::ranges::find(known.pci, match.pci.front()) != known.pci.end();
         }))
-      continue;
-    Match match = about(facts.machine, *hit.pci);
-    match.id = "off-the-bus";
-    match.title = "The GPU for virtual machines does not wake";
-    match.explanation =
-        "The GPU was asked to wake for a guest, and its configuration reads as if it were not "
-        "there.";
-    match.evidence.push_back(evidence("kernel log", hit.text));
-    match.evidence.push_back(evidence(
-        fmt::format("/sys/bus/pci/devices/{}/driver", device->address.text()), "-> vfio-pci"));
-    matches.push_back(std::move(match));
-  }
+      matches.push_back(std::move(match));
   return matches;
 }
 
@@ -137,6 +200,14 @@ std::vector<Match> hung(const Facts& facts) {
         "Nothing for a single hang: an application can cause it. If hangs come again, update "
         "driver, firmware and application, and check power and cooling.";
     match.command = "";
+    const bool late = std::ranges::all_of(
+        story.quotes, [](const std::string& quote) { return contains(quote, "nvalidation"); });
+    if (late) {
+      match.title = "The GPU's firmware (GuC) was late to answer, and works on";
+      match.explanation =
+          "The driver asked the GPU to forget addresses, and did not get the answer in time. "
+          "Programs and the display may have paused meanwhile.";
+    }
     return true;
   });
 }
@@ -220,7 +291,8 @@ std::vector<Match> firmware_failed(const Facts& facts) {
         refused |= !fits->file;
         if (match.evidence.size() < 3) match.evidence.push_back(evidence("kernel log", line.text));
       }
-      if (!refused && no_file) continue;  // driver-firmware-missing names the file
+      // driver-firmware-missing names the file; what fails for want of it only follows.
+      if ((!refused && no_file) || !missing_guc(machine, device->address).empty()) continue;
       if (vendor == Vendor::intel) match.title = "The GPU's scheduler (GuC) did not start";
       if (!match.evidence.empty()) matches.push_back(std::move(match));
     }
@@ -241,7 +313,7 @@ std::vector<Cause> recovery_causes() {
        .explanation = "The driver reads nothing but ones from the GPU: it lost power or its link.",
        .cure = "Reboot with a full power cycle; if it returns, check power, cooling, riser and "
                "slot, then replace the GPU.",
-       .command = "reboot",
+       .command = "{do:power-cycle}",
        .action = Action::power_cycle,
        .explains = both(kUseless, {"gpu-hung", "gpu-reset-failed", "pcie-fatal-error"}),
        .match = lost},
@@ -252,6 +324,7 @@ std::vector<Cause> recovery_causes() {
        .cure = "Install the GPU firmware that belongs to this driver, and cut the power; if it "
                "stays, update the GPU's and the board's own firmware.",
        .action = Action::configure,
+       .terms = kByReboot,
        .explains = both(kUseless, {"gpu-hung", "gpu-wedged", "gpu-init-failed", "driver-not-loaded",
                                    "driver-not-bound", "driver-firmware-missing"}),
        .match = firmware_failed},
@@ -260,7 +333,7 @@ std::vector<Cause> recovery_causes() {
        .explanation = "The driver could not bring the GPU back, so no work runs on it.",
        .cure = "Reboot with a full power cycle; if it comes again, update driver and firmware, "
                "check power and cooling, then have the GPU replaced.",
-       .command = "reboot",
+       .command = "{do:power-cycle}",
        .action = Action::power_cycle,
        .explains = both(kUseless, {"gpu-hung"}),
        .match = reset_failed},
@@ -298,7 +371,7 @@ std::vector<Cause> recovery_causes() {
        .title = "The GPU's power controller (SMU) does not answer",
        .explanation = "The driver can neither set clocks nor read sensors, nor reset the GPU.",
        .cure = "Reboot with a full power cycle; if it comes again, update driver and firmware.",
-       .command = "reboot",
+       .command = "{do:power-cycle}",
        .action = Action::power_cycle,
        .explains = {"rocm-start-failed", "expected-gpu-count"},
        .match = power_controller},

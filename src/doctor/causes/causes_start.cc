@@ -10,7 +10,7 @@
 #include <map>
 
 #include "base/text.h"
-#include "doctor/facts.h"
+#include "doctor/kernel_signs.h"
 #include "machine/system/kernel_log.h"
 
 namespace gpuready::doctor {
@@ -76,13 +76,19 @@ std::vector<Match> force_probe(const Facts& facts) {
 // the start failed.
 std::vector<Match> firmware_missing(const Facts& facts) {
   const auto& machine = facts.machine;
+  const auto stories = gpu_stories(machine);
   std::vector<Match> matches;
   for (const Vendor vendor : {Vendor::amd, Vendor::intel})
-    for (const auto* device : without_driver(machine, vendor)) {
-      if (device->driver) continue;
+    for (const auto* device : gpus_on_bus(machine, vendor)) {
+      const bool given_up = std::ranges::any_of(stories, [&](const GpuStory& story) {
+        return story.pci == device->address && story.last == Step::wedged;
+      });
+      auto guc = missing_guc(machine, device->address);
+      if (device->driver ? !given_up || guc.empty() : machine.system.wsl2) continue;
       auto hits = hits_at(machine, device->address,
                           {"*: Direct firmware load for", "*: ...failed to load firmware",
                            "*: ...firmware: failed to load", "*: ...Failed to load firmware"});
+      std::ranges::move(guc, std::back_inserter(hits));
       if (hits.empty()) continue;
       Match match = at_device(machine, *device);
       for (const auto& hit : hits)
@@ -129,8 +135,25 @@ std::optional<int> error_number(std::string_view line) {
 struct StartReason {
   std::string_view line, meaning, cure;
   Action action = Action::configure;
+  bool guest = false;  // only in a virtual machine
 };
+constexpr std::string_view kForVirtualFunctions =
+    "In this virtual machine, install a driver that supports the host's virtual functions "
+    "(i915-sriov-dkms of the host's version, or a newer kernel). If the whole GPU was handed in, "
+    "ask the host's operator to look at it.";
 constexpr StartReason kStartReasons[] = {
+    {"NVRM: Xid (*): 78,",
+     "The virtual GPU's driver in this machine does not fit the vGPU manager of the host.",
+     "Install the vGPU (GRID) driver of a release that the host supports; clouds list it for each "
+     "kind of machine."},
+    {"i915: ...Device is non-operational; MMIO access returns 0xFFFFFFFF",
+     "The GPU's registers read as ones. So do those of a virtual function for a driver that takes "
+     "it for a whole GPU.",
+     kForVirtualFunctions, Action::configure, true},
+    {"xe: ...Hardware reported no preallocated GSM",
+     "The driver found no memory set aside for the GPU: it takes a virtual function for a whole "
+     "GPU.",
+     kForVirtualFunctions, Action::configure, true},
     {"NVRM: ...Can't find an IRQ for your NVIDIA card", "The firmware gave the GPU no interrupt.",
      "Update the firmware; in a virtual machine, give the GPU a message-signalled interrupt "
      "(MSI)."},
@@ -181,7 +204,8 @@ constexpr StartReason kStartReasons[] = {
 // The first reason that is about this GPU, or names none. Lines before `first` are history.
 void add_reason(const Machine& machine, std::size_t first, Match& match) {
   constexpr std::size_t kQuotes = 3;
-  for (const auto& reason : kStartReasons)
+  for (const auto& reason : kStartReasons) {
+    if (reason.guest && !machine.system.hypervisor) continue;
     for (const auto& hit : log_hits(machine, {reason.line})) {
       const bool about_it =
           !hit.pci || std::ranges::any_of(match.pci, [&](const PciAddress& address) {
@@ -197,6 +221,7 @@ void add_reason(const Machine& machine, std::size_t first, Match& match) {
       }
       return;
     }
+  }
 }
 
 bool tells_why(std::string_view line) {
@@ -205,6 +230,11 @@ bool tells_why(std::string_view line) {
   return contains(head, "*ERROR*") ||
          says_any(line, {"*: hw_init of IP block", "*: sw_init of IP block",
                          "*: Unable to locate a BIOS ROM"});
+}
+
+// Boards of embedded processors describe themselves by a device tree instead of DMI.
+bool is_plain_arm(const Machine& machine) {
+  return machine.system.architecture == "aarch64" && !machine.system.chassis_type;
 }
 
 // A GPU that NVIDIA's driver has bound is started when it is first used. causes_adapter.cc has the
@@ -249,6 +279,12 @@ std::vector<Match> init_failed(const Facts& facts) {
           match.cure = std::string(error.cure);
           match.action = Action::configure;
         }
+      if (error_number(last) == -110 && is_plain_arm(machine)) {
+        match.cure =
+            "Use a kernel with the changes that GPUs need on this board: its PCI Express is not "
+            "coherent with the processor's caches. If it has them, cut the power and start again.";
+        match.action = Action::configure;
+      }
       add_reason(machine, 0, match);
       matches.push_back(std::move(match));
     }
@@ -265,6 +301,21 @@ std::vector<Match> not_bound(const Facts& facts) {
       Match match = at_device(machine, *device);
       match.title = fmt::format("{} kernel module is loaded and does not drive this GPU",
                                 kernel_driver(vendor)->people);
+      // A driver that knows a GPU logs its start.
+      const auto loaded = log_hits(machine, {"amdgpu: amdgpu kernel modesetting enabled"});
+      if (vendor == Vendor::amd && !loaded.empty() &&
+          hits_at(machine, device->address,
+                  {"*: enabling device (", "*: initializing kernel modesetting (",
+                   "*: Fetched VBIOS from ", "*: finishing device"})
+              .empty()) {
+        match.evidence.push_back(evidence("kernel log", loaded.back().text));
+        match.explanation =
+            "The driver was loaded and says nothing of this GPU, so it does not know it: GPU and "
+            "kernel do not fit.";
+        match.cure = "Install a newer kernel, or AMD's driver package (amdgpu-dkms), and reboot.";
+        match.command = "";
+        match.action = Action::configure;
+      }
       if (!machine.kernel_log.readable) {
         match.evidence.push_back(
             evidence("kernel log", machine.kernel_log.error.value_or("could not be read")));
@@ -336,19 +387,31 @@ std::vector<Match> tegra_start_failed(const Facts& facts) {
   const auto& machine = facts.machine;
   const auto& cuda = machine.nvidia.cuda_start;
   if (!machine.system.jetson_release || !cuda || cuda->ok()) return {};
-  const auto no_file = log_hits(machine, {"nvgpu ...Direct firmware load for"});
+  const auto no_file =
+      log_hits(machine, {"gk20a: Direct firmware load for", "nvgpu: Direct firmware load for"});
   const auto failed =
-      log_hits(machine, {"nvgpu: ...ACR bootstrap failed", "nvgpu: ...Failed initialization for",
-                         "nvgpu: ...LSF Load failed", "nvgpu: ...Unable to recover GR falcon"});
+      log_hits(machine, {"nvgpu: ...RISCV ucode loading failed", "nvgpu: ...ACR bootstrap failed",
+                         "nvgpu: ...Failed initialization for", "nvgpu: ...LSF Load failed",
+                         "nvgpu: ...Unable to recover GR falcon"});
   if (no_file.empty() && failed.empty()) return {};
   Match match = about_all(machine, Vendor::nvidia);
   for (const auto* hits : {&no_file, &failed})
     for (const auto& hit : *hits)
       if (match.evidence.size() < 4) match.evidence.push_back(evidence("kernel log", hit.text));
-  if (!no_file.empty())
+  if (no_file.empty()) return {match};
+  match.cure = "Put NVIDIA's firmware for this module into /lib/firmware, and reboot.";
+  const auto command_line = machine.system.kernel_command_line.value_or("");
+  for (const auto option : split(command_line, " \n")) {
+    if (!option.starts_with("firmware_class.path=")) continue;
+    match.title = "The kernel looks for the Jetson's GPU firmware in another folder";
+    match.explanation =
+        "The kernel was started with firmware_class.path, and the files that nvgpu needs are not "
+        "there, so CUDA finds no device.";
     match.cure =
-        "Put NVIDIA's firmware for this module into /lib/firmware; if the kernel was started with "
-        "firmware_class.path, correct it to a folder that has it; then reboot.";
+        "Remove firmware_class.path from the APPEND line of /boot/extlinux/extlinux.conf, or put "
+        "NVIDIA's firmware for this module into that folder; then reboot.";
+    match.evidence.push_back(evidence("/proc/cmdline", option));
+  }
   return {match};
 }
 
@@ -368,6 +431,7 @@ std::vector<Cause> start_causes() {
                       "it only when force_probe names it.",
        .cure = "Install a newer kernel.",
        .action = Action::configure,
+       .terms = kByReboot,
        .backing = Backing::silent,
        .explains = kNotStarted,
        .match = force_probe},
@@ -378,8 +442,9 @@ std::vector<Cause> start_causes() {
                "the initramfs, and reboot.",
        .command = "{do:install-firmware} && {do:rebuild-initramfs}",
        .action = Action::configure,
+       .terms = kByReboot,
        .backing = Backing::silent,
-       .explains = both(kNotStarted, {"gpu-init-failed"}),
+       .explains = both(kNotStarted, {"gpu-init-failed", "gpu-wedged"}),
        .match = firmware_missing},
       {.id = "gpu-init-failed",
        .title = "The driver could not start the GPU",
@@ -388,7 +453,7 @@ std::vector<Cause> start_causes() {
                "try another slot.",
        .action = Action::power_cycle,
        .backing = Backing::silent,
-       .explains = kNotStarted,
+       .explains = both(kNotStarted, {"xid-78"}),
        .match = init_failed},
       {.id = "accelerator-failed",
        .title = "The driver could not start an accelerator",
@@ -420,6 +485,7 @@ std::vector<Cause> start_causes() {
                "this module, and reboot.",
        .command = "dmesg | grep -i nvgpu",
        .action = Action::configure,
+       .terms = kByReboot,
        .own_cure = true,
        .backing = Backing::looked,
        .explains = kNotStarted,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/text.h"
 #include "base/vendor_codes.h"
@@ -87,7 +88,18 @@ std::vector<Match> fabric(const Facts& facts) {
     if (status) match.evidence.push_back(evidence(*status));
     if (machine.nvidia.fabric_manager == "not_running")
       match.evidence.push_back(evidence("nvidia-fabricmanager", "not running"));
-    if (has_nvlink5(machine)) {
+    if (has_nvlink5(machine) && machine.system.architecture == "aarch64") {
+      match.title = "The rack's NVLink fabric has not taken this GPU in";
+      match.explanation =
+          "The switches of a GB200 or GB300 rack are in trays of their own. Until they take the "
+          "GPU "
+          "in, NVLink to other trays does not work, and CUDA may not start.";
+      match.cure =
+          "Ask the rack's operator to look at the fabric manager on the switch trays and at this "
+          "tray's partition.";
+      match.command = "";
+      match.action = Action::ask_host;
+    } else if (has_nvlink5(machine)) {
       match.cure =
           "Install NVLSM (the package nvlsm) and the kernel module ib_umad beside the Fabric "
           "Manager "
@@ -113,6 +125,27 @@ std::vector<Match> unlicensed(const Facts& facts) {
   });
 }
 
+// Lines of NVIDIA's vGPU manager for KVM (nvidia-vgpu-vfio.c of its kernel module): the message
+// begins with the UUID or the function of the virtual GPU.
+std::vector<Match> vgpu_not_started(const Facts& facts) {
+  const Ids started = {"nvidia-vgpu-vfio: *: vGPU migration "};
+  const Ids failed = {"nvidia-vgpu-vfio: *: start failed. status: ",
+                      "nvidia-vgpu-vfio: vGPU creation failed on device "};
+  std::map<std::string, LogHit> by_vgpu;
+  for (auto& hit : log_hits(facts.machine, both(started, failed))) {
+    const auto name = hit.text.substr(0, hit.text.find(": "));
+    if (says_any(hit.text, failed))
+      by_vgpu.insert_or_assign(name, std::move(hit));
+    else
+      by_vgpu.erase(name);
+  }
+  Match match;
+  for (const auto& [name, hit] : by_vgpu)
+    if (match.evidence.size() < 2) match.evidence.push_back(evidence("kernel log", hit.text));
+  if (match.evidence.empty()) return {};
+  return {match};
+}
+
 }  // namespace
 
 std::vector<Cause> state_causes() {
@@ -124,6 +157,7 @@ std::vector<Cause> state_causes() {
        .cure = "Start the Fabric Manager of exactly the driver's version.",
        .command = "systemctl restart nvidia-fabricmanager",
        .action = Action::configure,
+       .terms = kByService,
        .explains = {"cuda-start-failed", "expected-gpu-count", "nvlink-down"},
        .match = fabric},
       {.id = "confidential-compute-not-ready",
@@ -133,6 +167,7 @@ std::vector<Cause> state_causes() {
        .cure = "Attest the GPU, then set it ready.",
        .command = "nvidia-smi conf-compute -srs 1",
        .action = Action::configure,
+       .terms = kByReload,
        .explains = {"cuda-start-failed", "expected-gpu-count"},
        .match = confidential},
       {.id = "mig-without-instances",
@@ -141,6 +176,7 @@ std::vector<Cause> state_causes() {
        .cure = "Create instances, or turn MIG off.",
        .command = "nvidia-smi mig -i {pci} -cgi 0 -C",
        .action = Action::configure,
+       .terms = kByReload,
        .explains = {"cuda-start-failed", "expected-gpu-count", "hidden-by-variable"},
        .match = mig_empty},
       {.id = "compute-mode",
@@ -149,6 +185,7 @@ std::vector<Cause> state_causes() {
        .cure = "Set the default mode, or wait for the process that holds the GPU.",
        .command = "nvidia-smi -i {pci} -c DEFAULT",
        .action = Action::configure,
+       .terms = kAsRoot,
        .explains = {"gpu-call-failed", "cuda-start-failed", "expected-gpu-count"},
        .match = mode},
       {.id = "vgpu-unlicensed",
@@ -158,7 +195,20 @@ std::vector<Cause> state_causes() {
        .cure = "Install the client configuration token and restart the licence service.",
        .command = "systemctl restart nvidia-gridd",
        .action = Action::configure,
+       .terms = kByService,
        .match = unlicensed},
+      {.id = "vgpu-not-started",
+       .severity = Severity::warning,
+       .title = "A virtual GPU did not start for its virtual machine",
+       .explanation = "The host's vGPU manager refused it or did not answer. The host's own use of "
+                      "the GPU is not affected.",
+       .cure = "Read why in the vGPU manager's log: often a type that does not fit beside the "
+               "others on this GPU, or a service that has stopped; then start the virtual "
+               "machine again.",
+       .command = "journalctl -b -u nvidia-vgpu-mgr",
+       .action = Action::configure,
+       .terms = kByReload,
+       .match = vgpu_not_started},
   };
 }
 

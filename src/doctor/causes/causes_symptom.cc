@@ -315,7 +315,7 @@ std::vector<Cause> symptom_causes() {
        .explanation = "NVIDIA's management library answered its start with an error.",
        .cure = "Look at the kernel log for what the driver says; reinstall the driver if it says "
                "nothing.",
-       .command = "dmesg | grep -iE 'nvrm|nvidia|xid'",
+       .command = "dmesg | grep -iE 'nvrm|nvidia|nvgpu|xid'",
        .action = Action::check_again,
        .explains = {"cuda-start-failed", "gpu-not-listed", "expected-gpu-count"},
        .match = nvml_failed},

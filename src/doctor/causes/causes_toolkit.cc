@@ -40,6 +40,30 @@ std::vector<Found> cuda_releases(const Machine& machine) {
   return found;
 }
 
+// What containers are given is what the specification names, not what the host has now.
+std::vector<Match> cdi_of_another_driver(const Facts& facts) {
+  const auto& machine = facts.machine;
+  if (in_container(machine) || !machine.nvidia.module_version) return {};
+  std::vector<Match> matches;
+  for (const auto& spec : machine.toolkits) {
+    if (spec.kind != "cdi" || !spec.driver_version) continue;
+    const auto is_here = [&](const LibraryFile& file) {
+      return file.version == spec.driver_version;
+    };
+    if (spec.driver_version == machine.nvidia.module_version ||
+        std::ranges::any_of(machine.nvidia.libraries, is_here))
+      continue;
+    Match match = about_all(machine, Vendor::nvidia);
+    match.evidence = {evidence(spec.path, "libcuda.so." + *spec.driver_version),
+                      evidence("version of the loaded module", *machine.nvidia.module_version)};
+    // read_cdi() reads only files of fixed names.
+    if (spec.path.ends_with("/nvidia.yaml"))
+      match.command = "nvidia-ctk cdi generate --output=" + spec.path;
+    matches.push_back(std::move(match));
+  }
+  return matches;
+}
+
 std::vector<Match> toolkit_newer(const Facts& facts) {
   const auto& machine = facts.machine;
   const auto driver = release_of(machine.nvidia.cuda_version.value_or(""));
@@ -93,8 +117,21 @@ std::vector<Cause> toolkit_causes() {
                       "their CUDA runtime.",
        .cure = "Install a newer driver, or use an older toolkit.",
        .action = Action::configure,
+       .terms = kByReload,
        .explains = {"ptx-too-new"},
        .match = toolkit_newer},
+      {.id = "cdi-of-another-driver",
+       .severity = Severity::warning,
+       .title = "A CDI specification was made for another driver",
+       .explanation = "Containers that ask for GPUs by their CDI names are given the files that it "
+                      "names: libraries that are gone, so they do not start, or of another version "
+                      "than the kernel module.",
+       .cure = "Generate it again after each change of the driver; from version 1.18 of the "
+               "container toolkit on, nvidia-cdi-refresh.service does that. Kubernetes' device "
+               "plugin writes its own when it starts.",
+       .action = Action::configure,
+       .terms = kAsRoot,
+       .match = cdi_of_another_driver},
   };
 }
 

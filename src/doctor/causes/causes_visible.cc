@@ -163,6 +163,7 @@ std::vector<Cause> visible_causes() {
        .cure = "Unset the variable, or name GPUs that exist.",
        .command = "unset CUDA_VISIBLE_DEVICES",
        .action = Action::configure,
+       .terms = kAsUser,
        .explains = {"cuda-start-failed", "rocm-start-failed", "expected-gpu-count"},
        .match = hidden},
       {.id = "gfx-override",
@@ -174,6 +175,7 @@ std::vector<Cause> visible_causes() {
        .cure = "Unset the variable, or name a target of the GPU's own generation.",
        .command = "unset HSA_OVERRIDE_GFX_VERSION",
        .action = Action::configure,
+       .terms = kAsUser,
        .explains = {"rocm-start-failed"},
        .match = overridden},
   };

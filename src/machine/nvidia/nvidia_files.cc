@@ -1,5 +1,8 @@
 // NVIDIA's driver as files tell it: /proc/driver/nvidia, /sys/module, and where the loader would
 // find the driver's libraries. Nothing is loaded or started, and no suspended GPU is touched.
+#include <algorithm>
+#include <cctype>
+
 #include "base/text.h"
 #include "base/vendor_codes.h"
 #include "machine/nvidia/nvidia_parse.h"
@@ -50,7 +53,8 @@ void apply_information(const std::map<std::string, std::string>& fields, Gpu& gp
     gpu.name_source = "procfs";
   }
   if (const auto uuid = known_value(fields, "GPU UUID")) gpu.uuid = uuid;
-  if (const auto vbios = known_value(fields, "Video BIOS")) gpu.vbios_version = vbios;
+  if (const auto vbios = known_value(fields, "Video BIOS"))
+    gpu.vbios_version = to_upper(*vbios);  // as NVML writes it
   if (const auto firmware = known_value(fields, "GPU Firmware")) gpu.firmware_version = firmware;
   if (const auto minor = known_value(fields, "Device Minor"))
     if (const auto number = parse_int(*minor); number && *number >= 0 && *number < 1'000'000)

@@ -25,6 +25,7 @@ constexpr std::string_view kTopics[] = {
     "AER:",
     "PCIe Bus Error",
     "pcieport",
+    "pciehp ",
     "[Hardware Error]: event severity: ",
     "section_type: PCIe error",
     "[Hardware Error]:   device_id: ",
@@ -57,6 +58,16 @@ constexpr std::string_view kTopics[] = {
     "dxgk",
     "GPU HANG",
     "nvgpu",
+    "gk20a ",
+    "radeon ",
+    "gim ",
+    "Missing ENDBR: ",
+    "kernel BUG at ",
+    "Internal error: Oops",
+    "Unable to handle kernel ",
+    "pc : ",
+    "detected Invalidation ",
+    "swiotlb",
     "mlx5_core ",
     "mlx4_core ",
     "habanalabs ",
@@ -83,13 +94,24 @@ constexpr std::string_view kWriters[] = {
     "nvidia_drm", "nouveau",  "amdgpu",        "amdkfd",     "kfd",        "radeon",
     "i915",       "xe",       "nvgpu",         "dxgk",       "hv_vmbus",   "DMAR",
     "AMD-Vi",     "PM",       "ACPI",          "Lockdown",   "PKCS#7",     "secureboot",
-    "vfio_pci",   "vfio-pci", "drm",           "cma"};
+    "vfio_pci",   "vfio-pci", "drm",           "cma",        "mlx5_core",  "nvidia-vgpu-vfio"};
 // Families: "nvidia-nvswitch3", "vfio_iommu_type1_attach_group".
 constexpr std::string_view kWriterFamilies[] = {"nvidia-nvswitch", "vfio", "nvidia_"};
 // The kernel's messages that name no writer.
-constexpr std::string_view kNameless[] = {
-    "INFO: task ", "Loading of ", "Secure boot ", "arm-smmu",
-    "BUG: ",       "Oops: ",      "RIP: ",        "WARNING: CPU: "};
+constexpr std::string_view kNameless[] = {"INFO: task ",
+                                          "Loading of ",
+                                          "Secure boot ",
+                                          "arm-smmu",
+                                          "BUG: ",
+                                          "Oops: ",
+                                          "RIP: ",
+                                          "WARNING: CPU: ",
+                                          "kernel BUG at ",
+                                          "traps: Missing ENDBR: ",
+                                          "Missing ENDBR: ",
+                                          "Unable to handle kernel ",
+                                          "Internal error: Oops",
+                                          "pc : "};
 
 constexpr std::size_t kLineMax = 2000;  // of a line; the kernel's own records have at most 1024
 constexpr std::size_t kKindMax = 200;
@@ -213,6 +235,29 @@ std::optional<LogMessage> of_nvrm(std::string_view line) {
   return LogMessage{"NVRM", rest};
 }
 
+// "gk20a 17000000.gpu: text": a Tegra's GPU is a device of the platform.
+std::optional<LogMessage> of_tegra(std::string_view line) {
+  for (const std::string_view writer : {"gk20a", "nvgpu"}) {
+    auto rest = line;
+    if (!take(rest, writer) || !take(rest, " ")) continue;
+    rest.remove_prefix(hex_length(rest));
+    const auto colon = rest.find(": ");
+    if (rest.starts_with('.') && colon != rest.npos && is_name(rest.substr(1, colon - 1)))
+      return LogMessage{writer, rest.substr(colon + 2)};
+  }
+  return std::nullopt;
+}
+
+// "gim warning:(function:12) text" and "gim error libgv: [0:a8:0:0][function:12] text": AMD's
+// driver for hosts of virtual functions.
+std::optional<LogMessage> of_gim(std::string_view line) {
+  if (!take(line, "gim ")) return std::nullopt;
+  const auto level = line.substr(0, line.find_first_of(": "));
+  line.remove_prefix(level.size());
+  if (level.empty() || !(take(line, ":(") || take(line, " libgv: "))) return std::nullopt;
+  return LogMessage{"gim", line};
+}
+
 constexpr std::size_t kMostOfName = 15;  // of a process: TASK_COMM_LEN without its end
 
 // What netfilter logs begins as somebody chose, up to 127 characters, and goes on like this. A
@@ -283,10 +328,13 @@ constexpr ReadNumber kReadNumbers[] = {
     {"", "the version "},  // of an API mismatch
     {"", "severity("},     // of mlx5's health reports
     {"skipped device ", "skipped device "},
+    {"enabling device (", "enabling device ("},
     {"AER: ", " id="},
     {"not ready ", "not ready "},
     {"probe ", "failed with error -"},
     {"Direct firmware load for ", "failed with error -"},
+    {"GuC firmware ", "fetch failed with error -"},
+    {"radeon: ring ", "ring ", " test failed"},
     {"sw_init of IP block", "failed -"},
     {"hw_init of IP block", "failed -"},
     {"", "", " uncorrectable hardware errors detected"},
@@ -294,8 +342,11 @@ constexpr ReadNumber kReadNumbers[] = {
     {"[", "Request device ["},
     {"Event logged [IO_PAGE_FAULT ", "[IO_PAGE_FAULT device="},
     {"AMD-Vi: Event logged [IO_PAGE_FAULT ", "[IO_PAGE_FAULT device="},
+    {"Event logged [IOTLB_INV_TIMEOUT ", "[IOTLB_INV_TIMEOUT device="},
+    {"VT-d detected Invalidation Time-out Error: ", "SID "},
     {"BAR ", "BAR "},
     {"BAR ", "[mem size "},
+    {"", "", " Gb/s available PCIe bandwidth, limited by "},
 };
 }  // namespace
 
@@ -322,9 +373,17 @@ std::optional<LogMessage> parse_message(std::string_view line) {
     take_tags(rest);
     return LogMessage{*module, rest};
   }
+  if (auto rest = line; take(rest, "[nvidia-vgpu-vfio] "))
+    return LogMessage{"nvidia-vgpu-vfio", rest};
   if (auto rest = line; take(rest, "kfd kfd: ") || take(rest, "misc dxg: ")) {
     take_tags(rest);
     return LogMessage{line.substr(0, line.find(' ')) == "kfd" ? "amdgpu" : "dxg", rest};
+  }
+  if (const auto message = of_tegra(line)) return message;
+  if (const auto message = of_gim(line)) return message;
+  if (auto rest = line; take(rest, "iommu ")) {  // "iommu ivhd0: AMD-Vi: text"
+    rest.remove_prefix(std::min(rest.find_first_of(": "), rest.size()));
+    if (take(rest, ": AMD-Vi: ")) return LogMessage{"AMD-Vi", rest};
   }
   if (auto rest = line; take(rest, "habanalabs ") && take_numbered(rest, "hl", ": "))
     return LogMessage{"habanalabs", rest};
@@ -337,9 +396,10 @@ std::optional<LogMessage> parse_message(std::string_view line) {
 
 std::optional<Vendor> vendor_of_writer(std::string_view writer) {
   constexpr std::pair<std::string_view, Vendor> kOfVendors[] = {
-      {"NVRM", Vendor::nvidia}, {"nvidia", Vendor::nvidia}, {"nvgpu", Vendor::nvidia},
-      {"amdgpu", Vendor::amd},  {"amdkfd", Vendor::amd},    {"kfd", Vendor::amd},
-      {"radeon", Vendor::amd},  {"i915", Vendor::intel},    {"xe", Vendor::intel}};
+      {"NVRM", Vendor::nvidia},  {"nvidia", Vendor::nvidia}, {"nvgpu", Vendor::nvidia},
+      {"gk20a", Vendor::nvidia}, {"amdgpu", Vendor::amd},    {"amdkfd", Vendor::amd},
+      {"kfd", Vendor::amd},      {"radeon", Vendor::amd},    {"gim", Vendor::amd},
+      {"i915", Vendor::intel},   {"xe", Vendor::intel}};
   for (const auto& [name, vendor] : kOfVendors)
     if (vendor == Vendor::nvidia ? writer.starts_with(name) : writer == name) return vendor;
   return std::nullopt;
@@ -352,7 +412,7 @@ bool begins_record(std::string_view line) {
 bool says(const LogMessage& message, std::string_view pattern) {
   const auto colon = pattern.find(": ");
   const auto writer = pattern.substr(0, colon);
-  constexpr std::string_view kDrmDrivers[] = {"amdgpu", "i915", "xe"};
+  constexpr std::string_view kDrmDrivers[] = {"amdgpu", "radeon", "i915", "xe"};
   const bool is_theirs =
       writer == "*" || writer == message.writer ||
       (message.writer == "drm" && std::ranges::find(kDrmDrivers, writer) != std::end(kDrmDrivers));

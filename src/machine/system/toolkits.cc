@@ -11,11 +11,32 @@
 namespace gpuready {
 namespace {
 constexpr std::string_view kLibraries[] = {
-    "libcudart",    "libcublas",   "libcublasLt",  "libcudnn",    "libnccl",
-    "libcufft",     "libcusparse", "libcusolver",  "libcurand",   "libnvrtc",
-    "libnvinfer",   "libcutensor", "libnvJitLink", "librocblas",  "libhipblas",
-    "libhipblaslt", "libMIOpen",   "librccl",      "libamdhip64", "libhsa-runtime64",
-    "libvulkan",    "libOpenCL",   "libze_loader", "libGL",       "libEGL",
+    "libcudart",
+    "libcublas",
+    "libcublasLt",
+    "libcudnn",
+    "libnccl",
+    "libcufft",
+    "libcusparse",
+    "libcusolver",
+    "libcurand",
+    "libnvrtc",
+    "libnvinfer",
+    "libcutensor",
+    "libnvJitLink",
+    "librocblas",
+    "libhipblas",
+    "libhipblaslt",
+    "libMIOpen",
+    "librccl",
+    "libamdhip64",
+    "libhsa-runtime64",
+    "libvulkan",
+    "libOpenCL",
+    "libze_loader",
+    "libGL",
+    "libEGL",
+    "libnvidia-container",  // of the container toolkit, in the toolkit's version
 };
 constexpr const char* kFolders[] = {
     "/usr/local/cuda/lib64",
@@ -27,6 +48,7 @@ constexpr const char* kFolders[] = {
     "/usr/lib/x86_64-linux-gnu",
     "/usr/lib/aarch64-linux-gnu",
     "/usr/lib64",
+    "/usr/local/nvidia/toolkit",  // where the GPU operator installs it
 };
 constexpr std::size_t kMostSearchFolders = 32;
 
@@ -88,7 +110,8 @@ std::optional<std::string> cuda_version(Host& host, const std::string& root) {
 
 void add_toolkit(Machine& machine, std::string kind, std::string version, std::string path,
                  bool found_on_path) {
-  machine.toolkits.push_back({std::move(kind), std::move(version), std::move(path), found_on_path});
+  machine.toolkits.push_back(
+      {std::move(kind), std::move(version), std::move(path), found_on_path, std::nullopt});
 }
 
 void read_cuda(Host& host, Machine& machine) {
@@ -134,6 +157,29 @@ void read_rocm(Host& host, Machine& machine) {
   }
 }
 
+// Specifications of nvidia-ctk cdi generate, of nvidia-cdi-refresh, and of Kubernetes' device
+// plugin and GPU operator. A kind of devices in the first folder hides that of the second.
+constexpr std::string_view kCdiFolders[] = {"/var/run/cdi/", "/etc/cdi/"};
+constexpr std::string_view kCdiFiles[] = {"nvidia.yaml", "nvidia.json", "nvidia.com-gpu.yaml",
+                                          "management.nvidia.com-gpu.yaml",
+                                          "k8s.device-plugin.nvidia.com-gpu.json"};
+
+void read_cdi(Host& host, Machine& machine) {
+  std::set<std::string> seen;
+  for (const auto folder : kCdiFolders)
+    for (const auto file : kCdiFiles) {
+      const std::string path = std::string(folder) + std::string(file);
+      const auto text = host.read_text(path);
+      const auto spec = text ? parse_cdi(*text) : std::nullopt;
+      if (spec && seen.insert(spec->kind).second)
+        machine.toolkits.push_back({.kind = "cdi",
+                                    .version = spec->version,
+                                    .path = path,
+                                    .on_path = false,
+                                    .driver_version = spec->driver_version});
+    }
+}
+
 void read_libraries(Host& host, Machine& machine) {
   auto folders = folders_in(host.environment("LD_LIBRARY_PATH"));
   folders.insert(folders.end(), std::begin(kFolders), std::end(kFolders));
@@ -163,6 +209,33 @@ std::optional<std::string> parse_cuda_version_txt(std::string_view text) {
   const auto rest = after_prefix(trim(text), "CUDA Version ");
   if (!rest || !parse_version(*rest)) return std::nullopt;
   return std::string(trim(*rest));
+}
+
+std::optional<CdiSpec> parse_cdi(std::string_view text) {
+  const auto value_of = [&](std::string_view key) -> std::string {
+    const auto at = text.find(key);
+    if (at == text.npos) return {};
+    const auto rest = text.substr(at + key.size()).substr(0, 80);
+    const auto begin = rest.find_first_not_of("\"': \t");
+    if (begin == rest.npos) return {};
+    return std::string(rest.substr(begin, rest.find_first_of("\"', \t\r\n}", begin) - begin));
+  };
+  CdiSpec spec{.version = value_of("cdiVersion"), .kind = value_of("kind")};
+  constexpr std::string_view kKinds[] = {"nvidia.com/gpu", "management.nvidia.com/gpu",
+                                         "k8s.device-plugin.nvidia.com/gpu",
+                                         "runtime.nvidia.com/gpu"};
+  if (!parse_version(spec.version) || std::ranges::find(kKinds, spec.kind) == std::end(kKinds))
+    return std::nullopt;
+  constexpr std::string_view kLibrary = "libcuda.so.";
+  for (auto at = text.find(kLibrary); at != text.npos; at = text.find(kLibrary, at + 1)) {
+    const auto rest = text.substr(at + kLibrary.size());
+    const auto version = rest.substr(0, rest.find_first_not_of("0123456789."));
+    constexpr std::size_t kLeast = 6;  // "470.42": not ".1", nor a Jetson's ".1.1"
+    if (version.size() < kLeast || !parse_version(version)) continue;
+    spec.driver_version = std::string(version);
+    break;
+  }
+  return spec;
 }
 
 std::vector<LibraryFile> pick_libraries(const std::string& folder,
@@ -199,6 +272,7 @@ std::vector<LibraryFile> pick_libraries(const std::string& folder,
 void read_toolkits(Host& host, Machine& machine) {
   read_cuda(host, machine);
   read_rocm(host, machine);
+  if (machine.nvidia.module_version) read_cdi(host, machine);
   // Listing the system's library folders takes milliseconds.
   if (machine.full) read_libraries(host, machine);
 }

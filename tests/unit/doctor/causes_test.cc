@@ -111,7 +111,7 @@ TEST(Causes, ToolkitsAreHeldAgainstTheDriver) {
   const auto severity = [](const char* toolkit, const char* driver) -> std::optional<Severity> {
     auto machine = healthy();
     machine.nvidia.cuda_version = driver;
-    machine.toolkits.push_back({"cuda", toolkit, "/usr/local/cuda", true});
+    machine.toolkits.push_back({"cuda", toolkit, "/usr/local/cuda", true, {}});
     const auto findings = diagnose(machine);
     if (findings.empty()) return std::nullopt;
     EXPECT_EQ(findings[0].id, "toolkit-newer-than-driver");
@@ -127,8 +127,8 @@ TEST(Causes, ToolkitsAreHeldAgainstTheDriver) {
 TEST(Causes, OneFittingToolkitOfSeveralIsEnough) {
   auto machine = healthy();
   machine.nvidia.cuda_version = "12.2";
-  machine.toolkits.push_back({"cuda", "13.2.0", "/usr/local/cuda-13.2", false});
-  machine.toolkits.push_back({"cuda", "12.1.0", "/usr/local/cuda-12.1", false});
+  machine.toolkits.push_back({"cuda", "13.2.0", "/usr/local/cuda-13.2", false, {}});
+  machine.toolkits.push_back({"cuda", "12.1.0", "/usr/local/cuda-12.1", false, {}});
   EXPECT_EQ(ids(diagnose(machine)), Ids{});
   machine.toolkits[0].on_path = true;
   EXPECT_EQ(ids(diagnose(machine)), Ids{"toolkit-newer-than-driver"});

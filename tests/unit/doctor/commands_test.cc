@@ -85,5 +85,45 @@ TEST(Commands, ContainersAreCuredByTheirRuntime) {
   EXPECT_TRUE(contains(*told("kubernetes").cure, "nvidia.com/gpu: 1"));
 }
 
+TEST(Commands, ACureSaysWhatItCostsWhereItIsDoneAndWhatItNeeds) {
+  const auto terms = [](auto&& change) {
+    auto machine = healthy();
+    change(machine);
+    xid(machine, 79, 0x10, "GPU has fallen off the bus.");
+    drop_from_nvml(machine, 0);
+    const auto findings = diagnose(machine);
+    EXPECT_EQ(findings.at(0).id, "off-the-bus");
+    return findings.at(0).terms.value();
+  };
+  using enum CurePlace;
+  const auto cold = CureTerms{CureRisk::reboots, here, CureNeeds::free_machine};
+  EXPECT_EQ(terms([](Machine&) {}), cold);  // by the management controller
+  EXPECT_EQ(terms([](Machine& machine) { machine.system.chassis_type = 3; }).place, hardware);
+  EXPECT_EQ(terms([](Machine& machine) { machine.system.hypervisor = "kvm"; }).place, host);
+  EXPECT_EQ(terms([](Machine& machine) { machine.system.hypervisor = "nitro"; }).place, provider);
+  EXPECT_EQ(terms([](Machine& machine) { machine.container.runtime = "docker"; }).place, host);
+}
+
+TEST(Commands, ACommandRaisesWhatItsCureCosts) {
+  Finding finding;
+  doctor::add_terms(finding, {});
+  EXPECT_FALSE(finding.terms);  // no cure
+  finding.cure = "Set it again, and reboot.";
+  finding.action = Action::check_again;
+  doctor::add_terms(finding, {});
+  EXPECT_EQ(finding.terms, CureTerms{});  // the action says what is done
+  finding.action = Action::configure;
+  doctor::add_terms(finding, {});
+  EXPECT_EQ(finding.terms->risk, CureRisk::reboots);
+  finding.cure = "Take it from its driver.";
+  finding.command = "echo 0000:01:00.0 > /sys/bus/pci/drivers/x/unbind";
+  doctor::add_terms(finding, {});
+  EXPECT_EQ(finding.terms,
+            (CureTerms{CureRisk::ends_processes, CurePlace::here, CureNeeds::free_gpu}));
+  finding.command = "dkms autoinstall";
+  doctor::add_terms(finding, {.place = CurePlace::host});
+  EXPECT_EQ(finding.terms, (CureTerms{CureRisk::harmless, CurePlace::host, CureNeeds::root}));
+}
+
 }  // namespace
 }  // namespace gpuready::test

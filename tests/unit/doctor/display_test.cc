@@ -144,7 +144,7 @@ TEST(Displays, ComputeIsAskedForByWhatIsInstalledAndByTheKindOfMachine) {
   const auto desktop = machine_of("healthy-nouveau-desktop");
   auto machine = desktop;
   EXPECT_FALSE(error(machine));
-  machine.toolkits.push_back({"cuda", "12.8", "/usr/local/cuda", false});
+  machine.toolkits.push_back({"cuda", "12.8", "/usr/local/cuda", false, {}});
   EXPECT_TRUE(error(machine));
   machine = desktop;
   machine.nvidia.libraries.push_back({"libcuda.so.1", "/usr/lib/libcuda.so.1", {}, {}});

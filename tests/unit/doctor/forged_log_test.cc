@@ -105,8 +105,8 @@ std::set<std::string> errors_of(const Machine& machine) {
 // All that a driver may say, on machines that have no GPU of its vendor.
 TEST(LogAlone, MakesNoErrorWhereTheGpuIsNot) {
   const std::pair<Vendor, std::vector<std::string_view>> vendors[] = {
-      {Vendor::nvidia, {"NVRM", "nvidia", "nvgpu", "[drm:nv"}},
-      {Vendor::amd, {"amdgpu", "[drm:amdgpu", "kfd", "radeon"}},
+      {Vendor::nvidia, {"NVRM", "nvidia", "nvgpu", "gk20a", "[drm:nv"}},
+      {Vendor::amd, {"amdgpu", "[drm:amdgpu", "kfd", "radeon", "gim "}},
       {Vendor::intel, {"i915", "xe ", "[drm:xe", "[drm:i915", "[drm:intel"}},
   };
   std::size_t tried = 0;

@@ -97,7 +97,7 @@ TEST(KernelSigns, NoRecoveryOfAGpuThatItsDriverDoesNotHold) {
   EXPECT_EQ(last_step(machine), Step::failed);
 }
 
-TEST(Sxid, TheLineIsReadAndItsDataAreNone) {
+TEST(Sxid, TheLineIsRead) {
   const auto event = parse_sxid(
       "nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 24007, Fatal, Link 44 sourcetrack timeout error "
       "(First)");
@@ -109,10 +109,17 @@ TEST(Sxid, TheLineIsReadAndItsDataAreNone) {
   EXPECT_EQ(event->name, "sourcetrack timeout error (First)");
   for (const char* line :
        {"nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 24007, Severity 1 Engine instance 44",
-        "nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 24007, Data {0x50610002, 0x10100030}",
         "nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): xyz, Fatal, Link 1", "SXid (PCI:",
         "SXid (PCI:):", "NVRM: Xid (PCI:0000:17:00): 79, GPU has fallen off the bus."})
     EXPECT_FALSE(parse_sxid(line)) << line;
+}
+
+TEST(Sxid, ItsDataAreReadAsSuch) {
+  const auto event =
+      parse_sxid("nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 23001, Data {0x50610002}");
+  ASSERT_TRUE(event);
+  EXPECT_TRUE(event->data);
+  EXPECT_EQ(event->kind, SxidKind::fabric) << "the code says it without the line";
 }
 
 TEST(Sxid, KindsAreThoseOfTheGuide) {

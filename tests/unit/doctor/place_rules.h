@@ -1,0 +1,132 @@
+// What a finding shows must be possible where its machine was seen. The rules stand here a second
+// time, in other words than those of the doctor.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/text.h"
+#include "doctor/commands.h"
+#include "doctor/facts.h"
+#include "machine/gpu_use.h"
+#include "machine/system/kernel_drivers.h"
+#include "value/action.h"
+
+namespace gpuready::test {
+
+using doctor::Family;
+using Words = std::vector<std::string_view>;
+
+inline bool any_in(std::string_view text, const Words& words) {
+  return std::ranges::any_of(words, [&](auto word) { return contains(text, word); });
+}
+
+inline const Words kPackages = {"apt-get ", "dnf ",           "zypper ",         "pacman ",
+                                "dpkg ",    "ubuntu-drivers", "dkms ",           "akmods",
+                                "dracut",   "mkinitcpio",     "update-initramfs"};
+inline const Words kKernel = {"modprobe", "rmmod ", "insmod ",
+                              "mokutil",  "sysctl", "/etc/modprobe.d"};
+inline const Words kReset = {"--gpu-reset", "drivers_probe", "unbind", "driver_override"};
+
+// Of one machine, what no command may hold.
+inline Words impossible(const Machine& machine) {
+  Words words;
+  const auto add = [&](const Words& more) { words.insert(words.end(), more.begin(), more.end()); };
+  if (machine.container.runtime) {
+    add(kPackages);
+    add(kKernel);
+    add(kReset);
+    add({"systemctl", "ipmitool", "reboot", "usermod", "mount ", "chmod", "nvidia-smi mig",
+         "wsl.exe", " -c DEFAULT"});
+  }
+  if (machine.system.wsl2) {
+    add(kKernel);
+    add(kReset);
+    add({"dkms ", "update-initramfs", "dracut", "mkinitcpio", "ipmitool", "reboot", "efibootmgr",
+         "apt-get install", "dnf install", "zypper install", "pacman -S"});
+  } else {
+    add({"wsl.exe"});
+  }
+  if (machine.system.hypervisor) add({"ipmitool", "racadm"});
+  if (machine.system.jetson_release)
+    add({"apt-get install nvidia", "cuda-drivers", "nvidia-open", "dkms ", "ipmitool", "mokutil"});
+  const Family family = doctor::family_of(machine);
+  const bool debian = family == Family::debian || family == Family::ubuntu;
+  if (!debian) add({"apt-get", "dpkg", "update-initramfs"});
+  if (family != Family::ubuntu) add({"ubuntu-drivers", "nvidia-driver-5"});
+  if (family != Family::fedora) add({"dnf "});
+  if (family != Family::suse) add({"zypper "});
+  if (family != Family::fedora && family != Family::suse) add({"dracut"});
+  if (family != Family::arch) add({"pacman ", "mkinitcpio"});
+  const auto has = [&](Vendor vendor) {
+    return doctor::any_gpu(machine, vendor) || module_loaded(machine, vendor);
+  };
+  if (!has(Vendor::nvidia)) add({"nvidia-smi", "nvidia-modprobe", "nvidia-open", "cuda-drivers"});
+  if (!has(Vendor::amd)) add({"rocm-smi", "amd-smi", "amdgpu"});
+  return words;
+}
+
+// Words of commands that a cure's text must not offer in a container either.
+inline const Words kNotInAContainersText = {"systemctl", "apt-get", "dkms ",  "modprobe ",
+                                            "rmmod ",    "mokutil", "dracut", "ipmitool"};
+
+inline void expect_fitting(const Machine& machine, const Finding& finding) {
+  const std::string command = finding.command.value_or(""), cure = finding.cure.value_or("");
+  for (const auto word : impossible(machine))
+    EXPECT_FALSE(contains(command, word)) << finding.id << ": " << command;
+  EXPECT_FALSE(machine.container.runtime && any_in(cure, kNotInAContainersText) &&
+               !contains(cure, "host"))
+      << finding.id << ": " << cure;
+  const bool draws = std::ranges::any_of(machine.pci, [&](const PciDevice& device) {
+    return std::ranges::find(finding.pci, device.address) != finding.pci.end() &&
+           drives_display(machine, device) == DrivesDisplay::yes;
+  });
+  EXPECT_FALSE(draws && doctor::takes_picture(command)) << finding.id << ": " << command;
+  for (const Finding& inner : finding.explains) expect_fitting(machine, inner);
+}
+
+inline void expect_terms(const Machine& machine, const Finding& finding) {
+  ASSERT_EQ(finding.terms.has_value(), finding.cure || finding.command) << finding.id;
+  if (finding.terms) {
+    const auto& [risk, place, needs] = *finding.terms;
+    const std::string told = finding.id + ": " + words_of(*finding.terms);
+    const bool inside =
+        machine.container.runtime || machine.system.wsl2 || machine.system.hypervisor;
+    const auto follows = [](bool from, bool what) { return !from || what; };
+    EXPECT_TRUE(follows(inside, place != CurePlace::hardware && place != CurePlace::firmware))
+        << told;
+    // Two causes prove a container whose runtime nothing names.
+    const bool contained = machine.container.runtime || in_slurm_job(machine) ||
+                           finding.id == "cgroup-revoked" || finding.id == "cuda-library-missing";
+    EXPECT_TRUE(follows(place == CurePlace::launcher, contained)) << told;
+    EXPECT_TRUE(follows(place == CurePlace::windows, machine.system.wsl2)) << told;
+    EXPECT_TRUE(follows(place == CurePlace::host, inside)) << told;
+    EXPECT_TRUE(follows(place == CurePlace::host || place == CurePlace::provider, !finding.command))
+        << told;
+    EXPECT_TRUE(follows(finding.action == Action::ask_host, place == outside(machine))) << told;
+    EXPECT_TRUE(follows(finding.action >= Action::reboot && finding.action <= Action::replace,
+                        risk == CureRisk::reboots))
+        << told;
+    EXPECT_TRUE(
+        follows(finding.action == Action::reset_gpu || finding.action == Action::reload_driver,
+                risk >= CureRisk::ends_processes))
+        << told;
+    EXPECT_TRUE(follows(risk >= CureRisk::ends_processes && place == CurePlace::here,
+                        needs >= CureNeeds::free_gpu))
+        << told;
+  }
+  for (const Finding& inner : finding.explains) expect_terms(machine, inner);
+}
+
+inline void expect_possible(const Machine& machine, const std::vector<Finding>& findings) {
+  for (const Finding& finding : findings) {
+    expect_fitting(machine, finding);
+    expect_terms(machine, finding);
+  }
+}
+
+}  // namespace gpuready::test

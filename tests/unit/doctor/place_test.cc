@@ -1,0 +1,42 @@
+// Every machine of tests/machines, in its own place and in others: what is shown is possible there.
+#include "place_rules.h"
+
+#include "doctor/diagnose.h"
+#include "machine_folders.h"
+
+namespace gpuready::test {
+namespace {
+
+TEST(Places, EveryMachinesCommandsCanBeRunThere) {
+  std::size_t commands = 0;
+  for (const auto& name : machine_names()) {
+    SCOPED_TRACE(name);
+    const auto machine = machine_of(name);
+    const auto findings = diagnose(machine);
+    expect_possible(machine, findings);
+    commands += static_cast<std::size_t>(std::ranges::count_if(
+        findings, [](const Finding& finding) { return finding.command.has_value(); }));
+  }
+  EXPECT_GT(commands, 100u);
+}
+
+TEST(Places, NoCommandFollowsAMachineToWhereItCannotBeRun) {
+  for (const auto& name : machine_names()) {
+    const auto here = machine_of(name);
+    const auto check = [&](const char* where, auto&& move) {
+      SCOPED_TRACE(name + " as " + where);
+      Machine machine = here;
+      move(machine);
+      expect_possible(machine, diagnose(machine));
+    };
+    for (const char* runtime : {"docker", "podman", "kubernetes", "lxc", "apptainer"})
+      check(runtime, [&](Machine& machine) { machine.container.runtime = runtime; });
+    for (const char* hypervisor : {"kvm", "nitro"})
+      check(hypervisor, [&](Machine& machine) { machine.system.hypervisor = hypervisor; });
+    for (const char* ids : {"debian", "ubuntu debian", "rhel fedora", "sles suse", "arch", "nixos"})
+      check(ids, [&](Machine& machine) { machine.system.os_ids = ids; });
+  }
+}
+
+}  // namespace
+}  // namespace gpuready::test
