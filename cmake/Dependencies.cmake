@@ -1,5 +1,6 @@
 # Every outside library, in one place. docs/dependencies.md says why each is here.
-# All are Debian packages and are linked statically into the one binary.
+# All are Debian packages and are linked statically into the one binary, unless a distribution wants its own.
+option(GPUREADY_SHARED_LIBRARIES "Link the system's shared libraries, libstdc++ too" OFF)
 find_package(Threads REQUIRED)
 # Headers of a newer release of the system (scripts/setup.sh), where its own lacks them.
 if(EXISTS ${PROJECT_SOURCE_DIR}/build/packages)
@@ -23,17 +24,28 @@ else()
 endif()
 
 # Imported targets, so that each comes before what it needs itself on the linker's command line.
-foreach(name archive event_core event_extra lzma nghttp2 sodium sqlite3 z zstd)
+foreach(name archive lzma nghttp2 sodium sqlite3 z zstd)
+  add_library(gpuready_${name} INTERFACE)
+  if(GPUREADY_SHARED_LIBRARIES)  # by name: gpuready-guest, linked with -static, still takes the archives
+    target_link_libraries(gpuready_${name} INTERFACE ${name})
+    continue()
+  endif()
   find_library(GPUREADY_LIB_${name} NAMES lib${name}.a REQUIRED)
   add_library(gpuready_${name}_file STATIC IMPORTED GLOBAL)
   set_target_properties(gpuready_${name}_file PROPERTIES IMPORTED_LOCATION ${GPUREADY_LIB_${name}})
-  add_library(gpuready_${name} INTERFACE)
   # Installed archives name it without this machine's path.
   target_link_libraries(gpuready_${name} INTERFACE
     $<BUILD_INTERFACE:gpuready_${name}_file> $<INSTALL_INTERFACE:${name}>)
 endforeach()
-target_link_libraries(gpuready_archive_file INTERFACE
-  gpuready_zstd_file gpuready_lzma_file gpuready_z_file)
-target_link_libraries(gpuready_event_extra_file INTERFACE gpuready_event_core_file)
+if(GPUREADY_SHARED_LIBRARIES)
+  target_link_libraries(gpuready_archive INTERFACE zstd lzma z)
+else()
+  target_link_libraries(gpuready_archive_file INTERFACE gpuready_zstd_file gpuready_lzma_file gpuready_z_file)
+endif()
+# The compiler's run time; no exception crosses an interface, so a program may have a C++ library of its own.
+set(GPUREADY_RUNTIME -static-libgcc -static-libstdc++)
+if(GPUREADY_SHARED_LIBRARIES)
+  set(GPUREADY_RUNTIME "")
+endif()
 
 find_program(GPUREADY_AWK NAMES awk mawk gawk REQUIRED)

@@ -3,7 +3,7 @@
 # and what is newer altogether is our own (glibc/newer.c). No sysroot, no other compiler.
 set(GPUREADY_GLIBC_FLOOR "" CACHE STRING "The oldest glibc that the program starts on, such as 2.28; empty: this system's")
 
-if(GPUREADY_GLIBC_FLOOR AND NOT GPUREADY_SANITIZE)
+if(GPUREADY_GLIBC_FLOOR AND NOT GPUREADY_SANITIZE AND NOT GPUREADY_SHARED_LIBRARIES)
   set(stubs ${PROJECT_BINARY_DIR}/glibc)
   set(stubs_sources ${CMAKE_CURRENT_LIST_DIR}/glibc/stubs.sh ${CMAKE_CURRENT_LIST_DIR}/glibc/stubs.awk)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${stubs_sources})

@@ -13,8 +13,7 @@ target_include_directories(gpuready_shared INTERFACE
 target_link_options(gpuready_shared PRIVATE -Wl,--as-needed ${GPUREADY_FULL_RELRO}
   -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/exports.map)
 if(NOT GPUREADY_SANITIZE)
-  # No exception crosses the C interface, so a program may have a C++ library of its own.
   target_link_options(gpuready_shared PRIVATE -Wl,--no-undefined -Wl,--exclude-libs,ALL
-    -static-libgcc -static-libstdc++ -Wl,--gc-sections)
+    ${GPUREADY_RUNTIME} -Wl,--gc-sections)
   gpuready_glibc_floor(gpuready_shared)
 endif()

@@ -2,9 +2,10 @@
 """Packages of a release, made of a staged installation without any network or packaging tool: the same input
 gives the same bytes.
 
-usage: artefacts.py KIND --stage PREFIX --out FOLDER --version V --machine x86_64|aarch64 --epoch SECONDS [--base FOLDER]
-KIND: notices, tarball, wheel, npm, image or sbom; notices go first, as the others hold them. PREFIX holds bin/, share/ and so on; --base is the root that an image
-begins with. Prints the file that it wrote.
+usage: artefacts.py KIND --out FOLDER --version V --machine x86_64|aarch64 --epoch SECONDS
+         [--stage PREFIX] [--platform MACHINE PREFIX BASE]...
+KIND: notices, tarball, wheel, npm, image or sbom; notices go first, as the others hold them. PREFIX holds bin/, share/
+and so on. An image is for one platform or more; BASE is the root that it begins with. Prints the file that it wrote.
 """
 import argparse
 import base64
@@ -105,10 +106,10 @@ def wheel(options):
                            capture_output=True).stdout
     info, tag = f"gpuready-{options.version}.dist-info", f"py3-none-manylinux_2_28_{options.machine}"
     metadata = (f"Metadata-Version: 2.1\nName: gpuready\nVersion: {options.version}\nSummary: {SUMMARY}\n"
-                f"License: {LICENCE}\nRequires-Python: >=3.9\nClassifier: Operating System :: POSIX :: Linux\n"
+                f"License: {LICENCE}\nRequires-Python: >=3.8\nClassifier: Operating System :: POSIX :: Linux\n"
                 f"Classifier: Typing :: Typed\nDescription-Content-Type: text/markdown\n\n{readme()}")
     files = {
-        **{f"gpuready/{name}.py": (SOURCE / f"packaging/python/{name}.py").read_bytes() for name in ("__init__", "ternary")},
+        **{f"gpuready/{file.name}": file.read_bytes() for file in sorted((SOURCE / "packaging/python").glob("*.py"))},
         "gpuready/types.py": types,
         "gpuready/py.typed": b"",
         f"gpuready-{options.version}.data/scripts/gpuready": (options.stage / "bin/gpuready").read_bytes(),
@@ -146,43 +147,58 @@ def npm(options):
 
 
 def image(options):
-    """An OCI image layout in a tar (podman load, skopeo, docker load of 25 and newer)."""
+    """An OCI image layout in a tar, for podman load and skopeo: one name, whose index has an image of each platform."""
     blobs = {}
+    created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(options.epoch))
 
     def blob(data, media):
         digest = hashlib.sha256(data).hexdigest()
         blobs[f"blobs/sha256/{digest}"] = data
         return {"mediaType": media, "digest": f"sha256:{digest}", "size": len(data)}
 
-    program = [("usr", None, 0o755), ("usr/bin", None, 0o755),
-               ("usr/bin/gpuready", (options.stage / "bin/gpuready").read_bytes(), 0o755),
-               ("usr/share", None, 0o755), ("usr/share/doc", None, 0o755), ("usr/share/doc/gpuready", None, 0o755),
-               ("usr/" + NOTICES, (options.stage / NOTICES).read_bytes(), 0o644)]
-    layers = [tar(tree(options.base, ""), options.epoch), tar(program, options.epoch)]
-    created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(options.epoch))
-    architecture = {"x86_64": "amd64", "aarch64": "arm64"}[options.machine]
-    config = {
-        "created": created, "architecture": architecture, "os": "linux",
-        "config": {"Env": ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-                           "NVIDIA_VISIBLE_DEVICES=all", "NVIDIA_DRIVER_CAPABILITIES=compute,utility"],
-                   "Entrypoint": ["/usr/bin/gpuready"], "Cmd": ["check"],
-                   "Labels": {"org.opencontainers.image.version": options.version,
-                              "org.opencontainers.image.licenses": LICENCE}},
-        "rootfs": {"type": "layers", "diff_ids": ["sha256:" + hashlib.sha256(layer).hexdigest() for layer in layers]},
-        "history": [{"created": created, "comment": text} for text in ("Debian's libc6", "gpuready")],
-    }
-    manifest = {
-        "schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json",
-        "config": blob(json.dumps(config).encode(), "application/vnd.oci.image.config.v1+json"),
-        "layers": [blob(compressed(layer), "application/vnd.oci.image.layer.v1.tar+gzip") for layer in layers],
-    }
-    entry = blob(json.dumps(manifest).encode(), manifest["mediaType"])
-    entry.update(platform={"architecture": architecture, "os": "linux"},
-                 annotations={"org.opencontainers.image.ref.name": options.version})
-    index = {"schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json", "manifests": [entry]}
-    files = {**blobs, "index.json": json.dumps(index).encode(), "oci-layout": b'{"imageLayoutVersion": "1.0.0"}'}
-    name = f"gpuready-{options.version}-oci-{options.machine}.tar"
+    def document(content):
+        return blob(json.dumps(content).encode(), content["mediaType"])
+
+    def one(machine, stage, base):
+        stage = pathlib.Path(stage)
+        program = [("usr", None, 0o755), ("usr/bin", None, 0o755),
+                   ("usr/bin/gpuready", (stage / "bin/gpuready").read_bytes(), 0o755),
+                   ("usr/share", None, 0o755), ("usr/share/doc", None, 0o755), ("usr/share/doc/gpuready", None, 0o755),
+                   ("usr/" + NOTICES, (stage / NOTICES).read_bytes(), 0o644)]
+        layers = [tar(tree(pathlib.Path(base), ""), options.epoch), tar(program, options.epoch)]
+        platform = {"architecture": {"x86_64": "amd64", "aarch64": "arm64"}[machine], "os": "linux"}
+        config = {
+            "created": created, **platform,
+            "config": {"Env": ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+                               "NVIDIA_VISIBLE_DEVICES=all", "NVIDIA_DRIVER_CAPABILITIES=compute,utility"],
+                       "Entrypoint": ["/usr/bin/gpuready"], "Cmd": ["check"],
+                       "Labels": {"org.opencontainers.image.version": options.version,
+                                  "org.opencontainers.image.licenses": LICENCE}},
+            "rootfs": {"type": "layers", "diff_ids": ["sha256:" + hashlib.sha256(layer).hexdigest() for layer in layers]},
+            "history": [{"created": created, "comment": text} for text in ("Debian's libc6", "gpuready")],
+        }
+        manifest = {
+            "schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json",
+            "config": blob(json.dumps(config).encode(), "application/vnd.oci.image.config.v1+json"),
+            "layers": [blob(compressed(layer), "application/vnd.oci.image.layer.v1.tar+gzip") for layer in layers],
+        }
+        return {**document(manifest), "platform": platform}
+
+    index = {"schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json"}
+    platforms = document({**index, "manifests": [one(*platform) for platform in options.platform]})
+    named = {**platforms, "annotations": {  # the latter is what podman, docker and ctr call it when they load it
+        "org.opencontainers.image.ref.name": options.version, "io.containerd.image.name": "localhost/gpuready:latest"}}
+    files = {**blobs, "index.json": json.dumps({**index, "manifests": [named]}).encode(),
+             "oci-layout": b'{"imageLayoutVersion": "1.0.0"}'}
+    name = f"gpuready-{options.version}-oci.tar"
     return name, tar([(path, data, 0o644) for path, data in files.items()], options.epoch)
+
+
+def licence_of(text):
+    """As CycloneDX has it; public domain and pci.ids' choice have no identifier of SPDX."""
+    if " WITH " in text:
+        return {"expression": text}
+    return {"license": {"name" if " " in text else "id": text}}
 
 
 def sbom(options):
@@ -200,7 +216,7 @@ def sbom(options):
         version = output("dpkg-query", "-W", "-f=${Version}", package)
         package = package.partition(":")[0]
         components.append({"type": "library", "name": name, "version": version, "description": how,
-                           "licenses": [{"license": {"name": licence}}],
+                           "licenses": [licence_of(licence)],
                            "purl": f"pkg:deb/debian/{package}@{version}".replace("+", "%2B")})
     document = {"bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1,
                 "metadata": {"timestamp": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(options.epoch)),
@@ -213,8 +229,9 @@ def sbom(options):
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("kind", choices=["notices", "tarball", "wheel", "npm", "image", "sbom"])
-    for name in ("stage", "out", "base"):
+    for name in ("stage", "out"):
         parser.add_argument("--" + name, type=pathlib.Path)
+    parser.add_argument("--platform", nargs=3, action="append")
     for name in ("version", "machine"):
         parser.add_argument("--" + name, required=True)
     parser.add_argument("--epoch", type=int, required=True)

@@ -2,6 +2,11 @@
 # Configures and builds targets of a preset (CMakePresets.json), and shows how far it is. What was
 # configured before keeps its options. Usage: scripts/build.sh PRESET [TARGET...] [-- CMAKE_OPTION...]
 set -euo pipefail
+usage() { sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//p}' "$0"; }
+case ${1:-} in
+  -h | --help) usage; exit ;;
+  '' | -*) usage >&2; exit 2 ;;
+esac
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 preset=$1
 shift

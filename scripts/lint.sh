@@ -3,6 +3,12 @@
 # A source that passed is not checked again until it, a header or the set changes.
 # Usage: scripts/lint.sh
 set -euo pipefail
+usage() { sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//p}' "$0"; }
+case $#${1:-} in
+  0) ;;
+  1-h | 1--help) usage; exit ;;
+  *) usage >&2; exit 2 ;;
+esac
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 build=build/tidy  # as build/asan, but each source is compiled alone, which is how it is checked
 cmake --preset asan -B $build -DGPUREADY_UNITY=OFF -DGPUREADY_TESTS=OFF -DGPUREADY_IMAGES="$PWD/build/release" >/dev/null

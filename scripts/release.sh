@@ -1,17 +1,36 @@
 #!/usr/bin/env bash
 # Makes a release in one folder, from build/release and, where it can be made, build/aarch64: for each machine a
-# tarball, a Python wheel, .deb, .rpm, an npm package and an OCI image; then the bill of materials (CycloneDX) and
-# SHA256SUMS, signed with minisign if GPUREADY_RELEASE_KEY names a key of `gpuready pack key --no-password`.
-# The same commit gives the same bytes.
-# Usage: scripts/release.sh [--built] [KIND...]     into build/dist; --built: nothing is compiled, and only x86-64 packed
+# tarball, a Python wheel, .deb, .rpm and an npm package; then one OCI image of both, the bill of materials
+# (CycloneDX) and SHA256SUMS, signed with minisign if GPUREADY_RELEASE_KEY names the private half of packaging/release.pub.
+# The same commit gives the same bytes; SOURCE_DATE_EPOCH is the time in them where there is no commit.
+# Usage: scripts/release.sh [--built] [--x86-64] [KIND...]     into build/dist
+# --built: nothing is compiled; --x86-64: nothing for aarch64
 # KIND: tarball, wheel, deb, rpm, npm, image (default: all that can be made here)
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
-folder=${GPUREADY_DIST:-build/dist} built=
-[ "${1:-}" != --built ] || { built=1; shift; }
-kinds=("$@")
+usage() { sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//p}' "$0"; }
+folder=${GPUREADY_DIST:-build/dist} built='' both=1 kinds=() platforms=()
 say() { echo "release: $*" >&2; }
-SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+for word in "$@"; do
+  case $word in
+    -h | --help) usage; exit ;;
+    --built) built=1 ;;
+    --x86-64) both='' ;;
+    tarball | wheel | deb | rpm | npm | image) kinds+=("$word") ;;
+    *) say "\"$word\" is not a kind; tarball, wheel, deb, rpm, npm and image are"; exit 2 ;;
+  esac
+done
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+key=${GPUREADY_RELEASE_KEY:-} public=${GPUREADY_RELEASE_PUBLIC:-packaging/release.pub}
+if [ -n "$key" ]; then
+  [ -r "$key" ] || { say "GPUREADY_RELEASE_KEY: $key cannot be read"; exit 2; }
+  [ -r "$public" ] || { say "$public, the public half of $key, is missing: docs/releasing.md says how to make both"; exit 2; }
+  command -v minisign >/dev/null || { say "minisign is missing: install its package"; exit 2; }
+fi
+other=$(find "$folder" ! -type d ! -name 'gpuready[-_]*' ! -name 'SHA256SUMS*' -print -quit 2>/dev/null) || true
+[ -z "$other" ] || { say "$other is not of a release, and would be deleted: GPUREADY_DIST must name a folder of its own"; exit 2; }
+[ -z "$(git status --porcelain 2>/dev/null)" ] ||
+  say "changes that are not committed go into the packages: their bytes are not the commit's"
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 export SOURCE_DATE_EPOCH LC_ALL=C TZ=UTC
 version=$(sed -n 's/^project(gpuready VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
 umask 022
@@ -42,7 +61,7 @@ pack() {  # pack BUILD MACHINE STRIP: every kind for this machine
   for kind in "${kinds[@]}"; do
     case $kind in
       deb | rpm) installer "$kind" "$2" "$stage" ;;
-      image) base_of_image "$2" "$base" && artefact image "$2" --stage "$stage" --base "$base" ;;
+      image) base_of_image "$2" "$base" && platforms+=(--platform "$2" "$stage" "$base") ;;
       *) artefact "$kind" "$2" --stage "$stage" ;;
     esac
   done
@@ -70,7 +89,7 @@ installer() {  # installer deb|rpm MACHINE STAGE: the program without the librar
     packaging/debian_docs.sh "$version-1" "$(sed -n 's/^set(CPACK_PACKAGE_CONTACT "\(.*\)")/\1/p' packaging/cpack.cmake)" "$root/usr/share/doc/gpuready"
     install -Dm644 packaging/lintian-overrides "$root/usr/share/lintian/overrides/gpuready"
   else
-    cp LICENSE "$root/usr/share/doc/gpuready/"
+    install -m644 LICENSE "$root/usr/share/doc/gpuready/"
   fi
   find "$root" -exec touch -hd "@$SOURCE_DATE_EPOCH" {} +
   name=$(GPUREADY_VERSION=$version GPUREADY_MACHINE=$2 GPUREADY_ROOT=$root GPUREADY_SOURCE=$PWD \
@@ -80,17 +99,20 @@ installer() {  # installer deb|rpm MACHINE STAGE: the program without the librar
 }
 
 pack build/release "$(uname -m)" strip
-if [ -z "$built" ] && [ "$(uname -m)" = x86_64 ]; then
-  if scripts/aarch64.sh gpuready gpuready-guest gpuready_shared; then
+if [ -n "$both" ] && [ "$(uname -m)" = x86_64 ]; then
+  if [ -n "$built" ] || scripts/aarch64.sh gpuready gpuready-guest gpuready_shared; then
     pack build/aarch64 aarch64 aarch64-linux-gnu-strip
   else
     [ $? = 77 ] && say "without packages for aarch64" || exit 1
   fi
 fi
+[ ${#platforms[@]} -eq 0 ] || artefact image "$(uname -m)" "${platforms[@]}"
 artefact sbom "$(uname -m)"
 (cd "$folder" && sha256sum -- * >"$work/sums" && mv "$work/sums" SHA256SUMS)
-if [ -n "${GPUREADY_RELEASE_KEY:-}" ]; then
-  minisign -S -W -s "$GPUREADY_RELEASE_KEY" -m "$folder/SHA256SUMS" -t "gpuready $version" >/dev/null
+if [ -n "$key" ]; then
+  minisign -S -s "$key" -m "$folder/SHA256SUMS" -t "gpuready $version" >&2
+  minisign -Vqm "$folder/SHA256SUMS" -p "$public" ||
+    { rm "$folder/SHA256SUMS.minisig"; say "$key is not the private half of $public"; exit 2; }
 else
-  say "SHA256SUMS is not signed: GPUREADY_RELEASE_KEY names no key"
+  say "SHA256SUMS is not signed: GPUREADY_RELEASE_KEY is not set"
 fi

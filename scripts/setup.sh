@@ -2,6 +2,12 @@
 # Installs what building (and with --tests, testing) needs, from the distribution's own packages
 # (packages.txt). Quick when all is there. Usage: scripts/setup.sh [--tests|--full]
 set -euo pipefail
+usage() { sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//p}' "$0"; }
+case $#${1:-} in
+  0 | 1--tests | 1--full) ;;
+  1-h | 1--help) usage; exit ;;
+  *) usage >&2; exit 2 ;;
+esac
 cd "$(dirname "${BASH_SOURCE[0]}")"
 say() { echo "setup: $*" >&2; }
 

@@ -43,11 +43,12 @@ const OwnMode* find_mode(std::string_view name) {
 }
 
 // A descriptor that is closed would become that of the first file opened, and messages would land
-// in it.
+// in it. A result that goes to a closed standard output is lost, so writing there fails.
 void open_standard_descriptors() {
-  int descriptor = 0;
-  while (descriptor >= 0 && descriptor <= STDERR_FILENO) descriptor = ::open("/dev/null", O_RDWR);
-  if (descriptor > STDERR_FILENO) ::close(descriptor);
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(descriptor, F_GETFD) < 0 &&
+        ::open("/dev/null", descriptor == STDOUT_FILENO ? O_RDONLY : O_RDWR) != descriptor)
+      return;
 }
 
 }  // namespace

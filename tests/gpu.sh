@@ -68,6 +68,7 @@ in_full "ternary matrices, in full" bench_ternary_gemm check
 judge "bench: own stacks" json own_stacks "$binary" "$results"
 judge "killed worker keeps the rest" json killed_worker "$binary" "$gpus"
 judge "interrupt keeps what is known" json interrupted "$binary"
+judge "fleet, exporter, Slurm's hooks" json fleet "$binary" "$results"
 judge "record, redact, replay" json replay "$binary" "$results"
 judge "clean checks, no false alarm" json no_false_alarm "$binary" "${GPUREADY_CLEAN_RUNS:-50}"
 judge "loaded machine, no false alarm" json false_alarm_under_load "$binary"

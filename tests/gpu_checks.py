@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 
 
 def run(*command, expect=None, env=None):
@@ -344,6 +345,62 @@ def replay(binary, results):
         if option and text:
             need(not any(u[4:].encode() in text for u in uuids), "a UUID is in the redacted recording")
     print(f"same findings and facts; {os.path.getsize(path)} bytes redacted")
+
+
+def fleet(binary, results):
+    """This machine's report in a fleet: it is ready, a fleet that lacks nodes is not, and a copy under another name is
+    found. Beside a job that holds the GPU: scrapes, Slurm's hooks and the state of the latest test."""
+    report = check_json(binary)
+    name = report["machine"]["system"]["host_name"]
+    path = os.path.join(results, "fleet_report.json")
+    json.dump(report, open(path, "w"))
+
+    def merged(expect, *arguments):
+        return json.loads(run(binary, "fleet", "merge", "--json", "-", path, *arguments, expect=expect).stdout)["fleet"]["nodes"]
+
+    nodes = merged(0, "--nodes", name)
+    need([n["state"] for n in nodes] == ["ready"], f"states {nodes}")
+    states = {n["name"]: n["state"] for n in merged(4, "--nodes", name + ",absent-node")}
+    need(states["absent-node"] != "ready", f"a node that never reported: {states}")
+    twin = path + ".twin.json"
+    report["machine"]["system"]["host_name"] = "another-name"
+    json.dump(report, open(twin, "w"))
+    need(all(n["state"] != "ready" for n in merged(4, twin)), "the same GPUs on two nodes are ready")
+
+    folder = tempfile.mkdtemp(prefix="gpuready-fleet-")
+    state = os.path.join(folder, "last.json")
+    run(binary, "check", "--state", state, expect=0)
+    exporter = subprocess.Popen([binary, "exporter", "--listen", "127.0.0.1:0", "--interval", "2", "--state", state],
+                                stderr=subprocess.PIPE, text=True)
+    try:
+        address = re.search(r"on ([0-9.:]+)", exporter.stderr.readline()).group(1)
+        with subprocess.Popen([sys.executable, "-c", HOLD], stdout=subprocess.PIPE, text=True) as holder:
+            need(holder.stdout.readline().strip() == "held", "could not hold memory")
+            pages, times_ms = [], []
+            while len(pages) < 200 or not all(g["uuid"] in pages[-1] for g in report["machine"]["gpus"]):
+                need(len(pages) < 2000, "a GPU is not in the metrics")
+                start = time.monotonic()
+                with urllib.request.urlopen(f"http://{address}/metrics", timeout=10) as answer:
+                    pages.append(answer.read().decode())
+                times_ms.append((time.monotonic() - start) * 1e3)
+                time.sleep(0.02)
+            hooks = []
+            for hook in ("prolog", "health"):
+                start = time.monotonic()
+                run(binary, "slurm", hook, "--dry-run", "--node", name, "--folder", folder, expect=0,
+                    env={**os.environ, "SLURM_JOB_GPUS": "0"})
+                hooks.append(time.monotonic() - start)
+            run(binary, "status", "--state", state, expect=0)
+            holder.kill()
+    finally:
+        exporter.terminate()
+        exporter.wait(timeout=10)
+        shutil.rmtree(folder)
+    times_ms.sort()
+    need(times_ms[len(times_ms) // 2] < 20, f"scrape {times_ms[len(times_ms) // 2]:.1f} ms")
+    need(max(hooks) < 10, f"hooks {hooks}")
+    print(f"ready by its own report; beside a job: scrape {times_ms[len(times_ms) // 2]:.1f} ms, slowest "
+          f"{times_ms[-1]:.1f}; prolog {hooks[0]:.2f} s, health {hooks[1]:.2f} s")
 
 
 def seconds(*command):

@@ -52,17 +52,6 @@ uint32_t arc4random(void) {
   return value;
 }
 
-// The same, which libevent calls.
-void arc4random_buf(void* bytes, size_t size) {
-  for (unsigned char* at = bytes; size > 0;) {
-    const ssize_t got = getrandom(at, size, 0);
-    if (got < 0 && errno != EINTR && errno != EAGAIN) abort();
-    if (got <= 0) continue;
-    at += got;
-    size -= (size_t)got;
-  }
-}
-
 // 2.32
 const char* sigabbrev_np(int number) {
   static const struct {

@@ -8,6 +8,9 @@ documents arrive as dataclasses. No GPU library is loaded into the calling proce
 """
 from __future__ import annotations
 
+import base64
+import functools
+import hashlib
 import importlib.metadata
 import json
 import os
@@ -20,7 +23,16 @@ from .types import Report, Status
 
 __all__ = ["GpureadyError", "UsageError", "NoAnswer", "Report", "Status", "check", "detect", "diagnose", "program",
            "run", "status", "ternary", "test", "types"]
-__version__ = importlib.metadata.version("gpuready")
+_FOLDER = Path(__file__).resolve().parent
+
+
+def _distribution() -> Optional[importlib.metadata.Distribution]:
+    """This package's own; another `gpuready` may come first on sys.path."""
+    return next(iter(importlib.metadata.distributions(name="gpuready", path=[str(_FOLDER.parent)])), None)
+
+
+_own = _distribution()
+__version__: str = _own.version if _own else "unknown"  # a copied package has none
 
 
 class GpureadyError(Exception):
@@ -39,20 +51,53 @@ class NoAnswer(GpureadyError):
     """The program could not be started, was interrupted, or did not end in time."""
 
 
+def _is_recorded(path: Path, file: importlib.metadata.PackagePath) -> bool:
+    """Whether `path` has the size and hash that the installer recorded for `file`."""
+    if file.hash is None or path.stat().st_size != file.size:
+        return False
+    digest = hashlib.new(file.hash.mode, path.read_bytes()).digest()
+    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode() == file.hash.value
+
+
+@functools.lru_cache(maxsize=None)
+def _installed() -> Optional[Path]:
+    beside = _FOLDER.parent / "bin" / "gpuready"  # pip install --target, whose RECORD leads elsewhere
+    distribution = _distribution()
+    recorded = [file for file in (distribution and distribution.files) or ()
+                if file.name == "gpuready" and "bin" in file.parts]
+    for file in recorded:
+        for path in (beside, Path(str(file.locate()))):
+            if path.is_file() and _is_recorded(path, file):
+                return path.resolve()
+    return beside if not recorded and beside.is_file() else None
+
+
 def program() -> Path:
     """The program of this installation, or the one that GPUREADY_HELPER names."""
     named = os.environ.get("GPUREADY_HELPER")
     if named:
         return Path(named)
-    for file in importlib.metadata.files("gpuready") or ():
-        if file.name == "gpuready" and "bin" in file.parts:
-            return Path(str(file.locate())).resolve()
-    raise NoAnswer("this installation has no gpuready program; install the wheel again")
+    found = _installed()
+    if found is None:
+        raise NoAnswer("no gpuready program belongs to this package (imported from a zip, or copied?): install the "
+                       "wheel with pip, or set GPUREADY_HELPER to the program")
+    return found
+
+
+def _argument(word: Union[str, os.PathLike[str]]) -> str:
+    """As a program can take it."""
+    text = os.fspath(word)
+    try:
+        if b"\0" in os.fsencode(text):
+            raise UsageError(f"the argument {text!r} holds a NUL byte, which no program can take", 2)
+    except UnicodeEncodeError as error:
+        raise UsageError(f"the argument {text!r} is not valid text: {error.reason}", 2) from None
+    return text
 
 
 def run(*words: Union[str, os.PathLike[str]], timeout: Optional[float] = None) -> dict[str, Any]:
-    """The JSON document of any command: run("pack", "inspect", "model.so"). `timeout` is in seconds."""
-    command = [os.fspath(word) for word in (program(), *words)]
+    """The JSON document of any command that has --json: run("pack", "inspect", "model.so"). `timeout` is in seconds."""
+    command = [_argument(word) for word in (program(), *words)]
     try:
         done = subprocess.run([*command, "--json=-"], stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout)
     except subprocess.TimeoutExpired as late:
@@ -66,6 +111,12 @@ def run(*words: Union[str, os.PathLike[str]], timeout: Optional[float] = None) -
         kind = UsageError if done.returncode == 2 else NoAnswer
         raise kind(said or f"exit code {done.returncode} without a document", done.returncode) from None
     return document
+
+
+def _file(path: Union[str, os.PathLike[str]]) -> str:
+    """As a positional argument: a name that begins with a dash is not an option."""
+    text = os.fspath(path)
+    return "./" + text if text.startswith("-") else text
 
 
 def _words(**options: Any) -> list[str]:

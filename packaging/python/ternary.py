@@ -9,16 +9,16 @@ from __future__ import annotations
 import os
 from typing import Optional, Union
 
-from . import Names, _words, run
+from . import Names, _file, _words, run
 from .types import TernaryBench, TernaryConvert, TernaryInspect, TernaryVerify
 
 __all__ = ["bench", "convert", "inspect", "verify"]
-_Path = Union[str, os.PathLike[str]]
+_Path = Union[str, "os.PathLike[str]"]
 
 
 def inspect(file: _Path, *, layout: Optional[str] = None, timeout: Optional[float] = None) -> TernaryInspect:
     """The tensors of a GGUF file. `layout` says what its I2_S, TL1 or TL2 tensors are."""
-    return TernaryInspect.from_json(run("ternary", "inspect", file, *_words(layout=layout), timeout=timeout))
+    return TernaryInspect.from_json(run("ternary", "inspect", _file(file), *_words(layout=layout), timeout=timeout))
 
 
 def convert(file: _Path, out: _Path, to: str, *, layout: Optional[str] = None, tensor: Optional[str] = None,
@@ -27,7 +27,7 @@ def convert(file: _Path, out: _Path, to: str, *, layout: Optional[str] = None, t
     """Writes `out` with the ternary tensors in the format `to`, completely or not at all."""
     options = _words(to=to, layout=layout, tensor=tensor, round_scales=round_scales, from_float=from_float, rule=rule,
                      force=force)
-    return TernaryConvert.from_json(run("ternary", "convert", file, out, *options, timeout=timeout))
+    return TernaryConvert.from_json(run("ternary", "convert", _file(file), _file(out), *options, timeout=timeout))
 
 
 def verify(file: Optional[_Path] = None, *, device: Names = None, tier: Names = None, threads: Optional[int] = None,
@@ -35,7 +35,7 @@ def verify(file: Optional[_Path] = None, *, device: Names = None, tier: Names = 
            timeout: Optional[float] = None) -> TernaryVerify:
     """Every CPU tier and device against exact sums, bit for bit; with the tensors of a file, or with random ones."""
     options = _words(device=device, tier=tier, threads=threads, layout=layout, thorough=thorough, seed=seed)
-    return TernaryVerify.from_json(run("ternary", "verify", *([] if file is None else [file]), *options, timeout=timeout))
+    return TernaryVerify.from_json(run("ternary", "verify", *([] if file is None else [_file(file)]), *options, timeout=timeout))
 
 
 def bench(*, shape: Names = None, device: Names = None, tier: Names = None, threads: Optional[int] = None,

@@ -10,6 +10,7 @@ namespace gpuready {
 namespace {
 constexpr std::string_view kBlank{" \t\n\r\v\f\0", 7};
 char lower(char c) { return is_upper(c) ? static_cast<char>(c - 'A' + 'a') : c; }
+char upper(char c) { return is_lower(c) ? static_cast<char>(c - 'a' + 'A') : c; }
 }  // namespace
 
 std::string_view trim(std::string_view text) {
@@ -31,6 +32,17 @@ std::string to_lower(std::string_view text) {
   std::string out(text);
   std::transform(out.begin(), out.end(), out.begin(), lower);
   return out;
+}
+
+std::string to_upper(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(), upper);
+  return out;
+}
+
+std::string capitalized(std::string text) {
+  if (!text.empty()) text[0] = upper(text[0]);
+  return text;
 }
 
 std::string join(const std::vector<std::string>& parts, std::string_view separator) {

@@ -15,6 +15,8 @@ std::string_view trim(std::string_view text);  // strips ASCII white space and N
 bool equals_ignore_case(std::string_view a, std::string_view b);
 bool contains(std::string_view text, std::string_view part);
 std::string to_lower(std::string_view text);
+std::string to_upper(std::string_view text);
+std::string capitalized(std::string text);  // its first letter
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
 // Splits at any character of `separators`; empty pieces are dropped.
 std::vector<std::string_view> split(std::string_view text, std::string_view separators);

@@ -42,11 +42,7 @@ Result<double> caller_timeout_s(Host& host) {
   return *seconds;
 }
 
-void write_result(const GpuTestResult& result) {
-  const std::string text = gpu_test_text(result);
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
-}
+bool write_result(const GpuTestResult& result) { return print(gpu_test_text(result)); }
 
 Result<int> run_gpu_test(GpuTestOptions options) {
   const auto start = Clock::now();
@@ -79,12 +75,13 @@ Result<int> run_gpu_test(GpuTestOptions options) {
   conclude(report, {.test_gpus = true, .asked = {.level = Level::quick, .busy = true}});
 
   const auto result = gpu_test_result(report, trusts_named_libraries(*host));
-  write_result(result);
+  const bool written = write_result(result);
   if (interrupted() && report.exit != Exit::unhealthy) {
     complain("interrupted");
     return static_cast<int>(Exit::interrupted);
   }
-  return static_cast<int>(gpu_test_passed(result) ? Exit::ok : Exit::unhealthy);
+  if (!gpu_test_passed(result)) return static_cast<int>(Exit::unhealthy);
+  return static_cast<int>(written ? Exit::ok : Exit::usage);
 }
 
 }  // namespace
@@ -100,10 +97,7 @@ void declare_gpu_test(CommandSpec& command) {
   command.add({
       replay_option(options->globals.replay,
                     "Use a recording instead of this machine (nothing is tested)"),
-      {.name = "--fake",
-       .value = &options->globals.fake,
-       .help = "Simulate backends for tests",
-       .type = "SPEC"},
+      fake_option(options->globals),
       timeout_option(options->globals),
   });
 }

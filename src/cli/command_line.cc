@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iostream>
+#include <sstream>
 #include <string_view>
 #include <type_traits>
 
@@ -35,13 +37,17 @@ CLI::Validator a_number() {
 }
 
 // The checks add nothing to an option's name in the help: its explanation has it all.
-template <class Value>
-CLI::Validator within(const Range& range) {
-  if constexpr (std::is_same_v<Value, double>)
-    return CLI::Range(range.least, range.most).description("");
-  else
-    return CLI::Range(static_cast<std::int64_t>(range.least), static_cast<std::int64_t>(range.most))
-        .description("");
+constexpr std::string_view kMustBe = ": must be ";
+std::string out_of_range(const Option& option, const std::string& typed, double value) {
+  if (!option.range || (value >= option.range->least && value <= option.range->most)) return {};
+  return fmt::format("{}{}{}", typed, kMustBe, range_text(option));
+}
+CLI::Validator within(const Option& option) {
+  return {[option](std::string& text) -> std::string {
+            const auto value = parse_double(text);
+            return value ? out_of_range(option, text, *value) : text + " is not a valid number";
+          },
+          ""};
 }
 
 // "2%" becomes "2".
@@ -54,12 +60,13 @@ CLI::Validator as_percent() {
 }
 
 // "1h" becomes "3600", which the checks and the library then read.
-CLI::Validator as_seconds() {
-  return {[](std::string& text) -> std::string {
+CLI::Validator as_seconds(const Option& option) {
+  return {[option](std::string& text) -> std::string {
             const auto seconds = parse_seconds(text);
             if (!seconds) return text + " is not a time; 90, 5s, 2m and 1h are";
-            text = fmt::format("{}", *seconds);
-            return {};
+            std::string wrong = out_of_range(option, text, *seconds);
+            if (wrong.empty()) text = fmt::format("{}", *seconds);
+            return wrong;
           },
           ""};
 }
@@ -78,7 +85,7 @@ CLI::Option* add_value(CLI::App& app, const Option& option, Value& value) {
   using Plain = typename ValueOf<Value>::type;
   CLI::Option* added = app.add_option(option.name, value, option.help);
   added->check(a_number<Plain>());
-  if (option.range) added->check(within<Plain>(*option.range));
+  if (option.range && !option.seconds) added->check(within(option));
   return added;
 }
 CLI::Option* add_value(CLI::App& app, const Option& option, bool& value) {
@@ -150,7 +157,7 @@ void add(CLI::App& app, const Option& option) {
   CLI::Option* added =
       std::visit([&](auto* value) { return add_value(app, option, *value); }, option.value);
   if (option.commas) added->delimiter(',');
-  if (option.seconds) added->transform(as_seconds());  // before the checks of the number
+  if (option.seconds) added->transform(as_seconds(option));  // before the checks of the number
   if (option.type != nullptr && std::string_view(option.type) == "PERCENT")
     added->transform(as_percent());
   if (option.if_bare != nullptr) added->expected(0, 1)->default_str(option.if_bare);
@@ -301,6 +308,9 @@ std::string failure(const CLI::App* app, const CLI::Error& error,
   const int code = error.get_exit_code();
   const bool left_over = code == static_cast<int>(CLI::ExitCodes::ExtrasError) ||
                          code == static_cast<int>(CLI::ExitCodes::RequiredError);
+  // "--valid: 0: must be ..." begins with what was typed.
+  if (const auto colon = text.find(": "); text.find(kMustBe) > colon && text.contains(kMustBe))
+    text.erase(colon, 1);
   if (left_over) {
     const std::string word = rest.empty() ? "" : rest.front();
     if (word.starts_with("-"))
@@ -339,9 +349,9 @@ int run_command_line(std::span<const CommandEntry> commands, std::string_view us
                           args.front())});
   Parsing parsing{.only_parse = only_parse};
   CLI::App app{head("gpuready: is every GPU in this machine ready for work?",
-                    "check           # tests each GPU for about 2 s; exit code 0: all ready\n"
-                    "doctor          # what is wrong, and what to do\n"
-                    "check --help    # examples and options of one command"),
+                    "check          # tests each GPU for about 2 s; exit code 0: all ready\n"
+                    "doctor         # what is wrong, and what to do\n"
+                    "check --help   # examples and options of one command"),
                "gpuready"};
   app.set_version_flag("--version,-V", "gpuready " GPUREADY_VERSION GPUREADY_VERSION_NOTES);
   app.require_subcommand(1);
@@ -361,7 +371,10 @@ int run_command_line(std::span<const CommandEntry> commands, std::string_view us
     app.parse(reversed);
   } catch (const CLI::ParseError& error) {
     // Help and version succeed; everything else is wrong usage.
-    return app.exit(error) == 0 ? 0 : static_cast<int>(Exit::usage);
+    std::ostringstream out;
+    const bool good = app.exit(error, out, std::cerr) == 0;
+    const bool printed = print(out.str());
+    return static_cast<int>(good && printed ? Exit::ok : Exit::usage);
   }
   return parsing.exit_code;
 }

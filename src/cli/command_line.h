@@ -41,6 +41,7 @@ struct Option {
   const char* type = nullptr;  // what help calls the value
   std::optional<Range> range = {};
   std::vector<std::string> one_of = {};
+  std::vector<std::string> such_as = {};  // completed likewise; other values are accepted, too
   const char* if_bare = nullptr;   // its value when there is none after "="; no other word is one
   const char* excludes = nullptr;  // an option declared before
   const char* needs = nullptr;     // as well

@@ -10,6 +10,7 @@
 #include "host/recording/recording.h"
 #include "machine/redaction.h"
 #include "machine/system/named_libraries.h"
+#include "report/text_layout.h"
 
 namespace gpuready::cli {
 namespace {
@@ -47,9 +48,10 @@ Result<int> run_record(const RecordOptions& options) {
     complain(
         fmt::format("recorded through {}, not the system's driver", named_libraries_text(named)));
   if (!options.globals.quiet)
-    complain(fmt::format("recorded {} GPUs, {} files and {} probes into {} ({}){}",
-                         machine.gpus.size(), recording.files.size(), recording.probes.size(),
-                         options.file, format_bytes(size), options.redact ? ", redacted" : ""));
+    complain(fmt::format(
+        "recorded {}, {} and {} into {} ({}){}", counted(machine.gpus.size(), "GPU"),
+        counted(recording.files.size(), "file"), counted(recording.probes.size(), "probe"),
+        options.file, format_bytes(size), options.redact ? ", redacted" : ""));
   return static_cast<int>(Exit::ok);
 }
 

@@ -1,9 +1,11 @@
 // `gpuready status`, and the file that check and test keep for it.
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <ctime>
 #include <memory>
 
+#include "base/paths.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/deliver_report.h"
@@ -13,6 +15,7 @@
 #include "host/atomic_file.h"
 #include "host/lock_wait.h"
 #include "host/machine_id.h"
+#include "machine/system/named_libraries.h"
 #include "report/exit_rules.h"
 #include "report/fields.h"
 #include "report/kept_results.h"
@@ -22,6 +25,9 @@ namespace {
 
 constexpr std::uint32_t kMode = 0644;
 constexpr std::chrono::milliseconds kPatience{5'000};
+
+// Without it check and test keep nothing.
+std::string kept_folder() { return folder_of(kKeptResultsFile); }
 
 struct StatusCommand {
   Globals globals;
@@ -66,7 +72,11 @@ Present present_now(Host& host, double valid_s) {
 }
 
 Result<StatusReport> read_status(Host& host, const std::string& file, double valid_s) {
-  return status_of(TRY(read_kept_results(host, file)), present_now(host, valid_s));
+  StatusReport report = status_of(TRY(read_kept_results(host, file)), present_now(host, valid_s));
+  if (file == kKeptResultsFile && report.results.empty() &&
+      ::access(kept_folder().c_str(), F_OK) != 0)
+    report.line = fmt::format("never tested: run mkdir {}, then gpuready check", kept_folder());
+  return report;
 }
 
 void add_kept_results(CommandSpec& command, std::string& file, double& valid_s) {
@@ -92,7 +102,13 @@ Option state_option(std::optional<std::string>& file) {
 Result<void> keep_results(const std::optional<std::string>& file, const Report& report,
                           const RunExtent& extent) {
   const std::string path = file.value_or(kKeptResultsFile);
-  if (!file && ::access(std::string(path, 0, path.rfind('/')).c_str(), W_OK | X_OK) != 0) return {};
+  if (!file && ::access(kept_folder().c_str(), W_OK | X_OK) != 0) return {};
+  if (const auto& named = report.machine.named_libraries;
+      path == kKeptResultsFile && !named.empty())
+    return fail(ErrorKind::bad_input,
+                fmt::format("{}: not kept, because it is about this machine's driver, and {} was "
+                            "asked instead; name another file with --state",
+                            path, named_libraries_text(named)));
   const auto lock = TRY(wait_for_lock(path + ".lock", kPatience));
   const auto host = make_live_host();
   auto before = read_kept_results(*host, path);

@@ -8,7 +8,8 @@ namespace gpuready::cli {
 namespace {
 
 constexpr CommandEntry kCommands[] = {
-    {"check", "Find every GPU, diagnose it and test its memory (the default)", declare_check,
+    {"check", "Find every GPU, diagnose it, test its memory and arithmetic (the default)",
+     declare_check,
      "check  # about 2 s for each GPU\n"
      "check --expect 8xH100 --json  # exit code 3 if one is missing\n"
      "check --html report.html"},
@@ -38,7 +39,7 @@ constexpr CommandEntry kCommands[] = {
     {"policy", "Say what this machine must have, and whether it has it", declare_policy,
      "policy init policy.toml  # what this machine has now\n"
      "policy check policy.toml"},
-    {"gpu-test", "Replace runpod's gpu_test by a real test with the same output", declare_gpu_test,
+    {"gpu-test", "Replace runpod's gpu_test with a real test", declare_gpu_test,
      "gpu-test\n"
      "gpu-test --replay machine.tar.zst"},
 };

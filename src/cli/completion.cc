@@ -88,7 +88,8 @@ class Offers {
   void add_values(const Option& option, std::string before) {
     const auto comma = typed_.rfind(',');
     if (option.commas && comma != typed_.npos) before = std::string(typed_.substr(0, comma + 1));
-    for (const std::string& value : option.one_of) add(before + value);
+    for (const auto* values : {&option.one_of, &option.such_as})
+      for (const std::string& value : *values) add(before + value);
     if (option.files != Files::none) add_files();
   }
   std::vector<std::string> take() { return std::move(found_); }

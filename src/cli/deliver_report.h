@@ -7,7 +7,7 @@
 namespace gpuready::cli {
 
 // `report` is any result that src/report/ has `to_json` and `render_terminal` of, and perhaps
-// `render_markdown`. `start` is when the command began.
+// `render_markdown` and `render_html`. `start` is when the command began.
 template <typename Report>
 int deliver_report(Envelope envelope, const Report& report, Clock::time_point start,
                    const Globals& globals) {
@@ -23,6 +23,8 @@ int deliver_report(Envelope envelope, const Report& report, Clock::time_point st
                     .terminal = terminal};
   if constexpr (requires { render_markdown(report, envelope); })
     delivery.markdown = [&] { return render_markdown(report, envelope); };
+  if constexpr (requires { render_html(report, envelope); })
+    delivery.html = [&] { return render_html(report, envelope); };
   return deliver(delivery, globals);
 }
 

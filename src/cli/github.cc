@@ -3,7 +3,7 @@
 #include <cstdio>
 
 #include "cli/options.h"
-#include "host/atomic_file.h"
+#include "host/file_end.h"
 
 namespace gpuready::cli {
 namespace {
@@ -11,29 +11,26 @@ namespace {
 constexpr const char* kSummaryVariable = "GITHUB_STEP_SUMMARY";
 constexpr std::size_t kMostBytes = 1 << 20;  // GitHub discards a longer summary as a whole
 
-Result<void> add_to_summary(Host& host, const std::string& path, const Report& report) {
-  std::string text;
-  if (const auto before = host.read_own_file(path, kMostBytes))
-    text = *before;
-  else if (before.error().kind != ErrorKind::not_found)
-    return std::unexpected(before.error());
+Result<void> add_to_summary(const std::string& path, const Report& report) {
+  const std::size_t size = TRY(size_of_named_file(path));
   std::string more = render_markdown(report);
-  if (text.size() + more.size() > kMostBytes)
+  if (size + more.size() > kMostBytes)
     more = fmt::format("{}\n\nThe whole report is too long for this summary.\n",
                        report.conclusion.value_or(""));
-  if (text.size() + more.size() > kMostBytes)
+  if (size + more.size() > kMostBytes)
     return fail(ErrorKind::too_large, path + " is full: GitHub takes at most 1 MiB");
-  return write_file_atomically(path, text + more);
+  return append_to_named_file(path, more);
 }
 
 }  // namespace
 
-void write_for_github(const Report& report) {
+bool write_for_github(const Report& report) {
   std::fputs(render_annotations(report).c_str(), stderr);
-  const auto host = make_live_host();
-  const auto path = host->environment(kSummaryVariable);
-  if (!path || path->empty()) return;
-  if (const auto added = add_to_summary(*host, *path, report); !added) complain(added.error());
+  const auto path = make_live_host()->environment(kSummaryVariable);
+  if (!path || path->empty()) return true;
+  const auto added = add_to_summary(*path, report);
+  if (!added) complain(added.error());
+  return added.has_value();
 }
 
 }  // namespace gpuready::cli

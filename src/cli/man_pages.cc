@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "base/text.h"
@@ -48,8 +49,8 @@ std::string head(const std::string& name, std::string_view summary) {
                      roff(name), roff(name), roff(summary));
 }
 
-std::string tail(const std::string& see_also) {
-  return fmt::format(".SH EXIT STATUS\n{}\n.SH SEE ALSO\n{}\n", roff(kExitCodesHelp), see_also);
+std::string tail(std::string_view exit_codes, const std::string& see_also) {
+  return fmt::format(".SH EXIT STATUS\n{}\n.SH SEE ALSO\n{}\n", roff(exit_codes), see_also);
 }
 
 // A name, as another page refers to it.
@@ -78,12 +79,15 @@ struct Writer {
     if (!spec.subcommands.empty()) text += ".SH COMMANDS\n";
     for (const CommandEntry& sub : spec.subcommands)
       text += fmt::format(".TP\n{}\n{}\n", reference(name + "-" + sub.name), roff(sub.summary));
-    text += ".SH EXAMPLES\n.nf\n";
+    text += ".SH EXAMPLES\n.nf\n.in 2n\n";  // as wide as in the help
     for (const std::string_view line : lines(entry.examples))
       text += roff(fmt::format("gpuready {}\n", line));
-    text += ".fi\n";
-    if (!spec.footer.empty()) text += fmt::format(".SH NOTES\n.nf\n{}\n.fi\n", roff(spec.footer));
-    made.push_back({name + ".1", text + tail(reference(parent))});
+    text += ".in\n.fi\n";
+    const std::string_view footer = spec.footer;
+    const std::size_t codes = std::min(footer.find("Exit codes: "), footer.size());
+    if (codes > 0) text += fmt::format(".SH NOTES\n{}\n", roff(footer.substr(0, codes)));
+    text += tail(codes < footer.size() ? footer.substr(codes) : kExitCodesHelp, reference(parent));
+    made.push_back({name + ".1", std::move(text)});
     for (const CommandEntry& sub : spec.subcommands) command(name, sub);
   }
 };
@@ -94,14 +98,16 @@ std::vector<Page> pages(std::span<const CommandEntry> commands) {
   Writer writer;
   std::string all;
   std::string text = head("gpuready", "is every GPU in this machine ready for work?");
-  text += ".SH SYNOPSIS\n\\fBgpuready\\fR [\\fICOMMAND\\fR] [\\fIOPTION\\fR]...\n.SH COMMANDS\n";
+  text +=
+      ".SH SYNOPSIS\n\\fBgpuready\\fR [\\fICOMMAND\\fR] [\\fIOPTION\\fR]...\n.SH OPTIONS\n"
+      ".TP\n\\fB\\-\\-version\\fR, \\fB\\-V\\fR\nPrint the version\n.SH COMMANDS\n";
   for (const CommandEntry& entry : commands) {
     const std::string name = fmt::format("gpuready-{}", entry.name);
     text += fmt::format(".TP\n{}\n{}\n", reference(name), roff(entry.summary));
     all += fmt::format("{}{}", all.empty() ? "" : ", ", reference(name));
     writer.command("gpuready", entry);
   }
-  writer.made.push_back({"gpuready.1", text + tail(all)});
+  writer.made.push_back({"gpuready.1", text + tail(kExitCodesHelp, all)});
   for (const CompletionScript& script : completion_scripts())
     writer.made.push_back({std::string(script.file), std::string(script.text)});
   return std::move(writer.made);

@@ -25,12 +25,15 @@ std::string value_name(const Option& option) {
   return is_text(option) ? "TEXT" : "N";
 }
 
+std::string range_text(const Option& option) {
+  const char* unit = option.seconds ? " s" : "";
+  return fmt::format("from {}{} to {}{}", option.range->least, unit, option.range->most, unit);
+}
+
 std::string explanation(const Option& option) {
   std::string text = option.help;
-  if (option.seconds) text += "; such as 30, 30s or 2m";
-  const char* unit = option.seconds ? " s" : "";
-  if (option.range)
-    text += fmt::format("; from {}{} to {}{}", option.range->least, unit, option.range->most, unit);
+  if (option.seconds) text += " (for example 30, 30s or 2m)";
+  if (option.range) text += "; " + range_text(option);
   // Unless the help lists them itself.
   if (option.type != nullptr && !option.one_of.empty() &&
       !option.help.contains(option.one_of.front()))

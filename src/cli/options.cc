@@ -89,17 +89,23 @@ Option device_option(Globals& globals) {
                               "verified on hardware) or vulkan",
                               kGpuWords),
           .type = "LIST",
+          .such_as = {"cpu", "cuda", "hip", "vulkan"},
           .commas = true};
+}
+
+Option fake_option(Globals& globals) {
+  return {.name = "--fake",
+          .value = &globals.fake,
+          .help = "Simulate backends for tests: cuda,metal,rocm,vulkan,webgpu,gpu or none",
+          .type = "SPEC",
+          .such_as = {"cuda", "metal", "rocm", "vulkan", "webgpu", "gpu", "none"}};
 }
 
 void add_globals(CommandSpec& command, Globals& globals, bool reports) {
   add_output(command, globals);
   command.add({
       replay_option(globals.replay),
-      {.name = "--fake",
-       .value = &globals.fake,
-       .help = "Simulate backends for tests: cuda,metal,rocm,vulkan,webgpu,gpu or none",
-       .type = "SPEC"},
+      fake_option(globals),
       timeout_option(globals),
   });
   if (!reports) return;
@@ -183,10 +189,11 @@ void add_require_gpu(CommandSpec& command, std::optional<int>& count) {
                 .if_bare = "1"}});
 }
 
-void add_policy(CommandSpec& command, PolicyOptions& options) {
+void add_policy(CommandSpec& command, PolicyOptions& options, bool exits) {
   command.add({{.name = "--expect",
                 .value = &options.expect,
-                .help = "Exit with 3 unless these usable GPUs are present, as in 8xH100",
+                .help = exits ? "Exit with 3 unless these usable GPUs are present, as in 8xH100"
+                              : "Also judge whether these usable GPUs are present, as in 8xH100",
                 .type = "COUNTxMODEL,...",
                 .commas = true},
                {.name = "--policy",
@@ -245,6 +252,7 @@ void add_accept(CommandSpec& command, std::vector<std::string>& rules) {
                 .help = "Do not count these findings or degraded obligations; the report lists "
                         "them as accepted",
                 .type = "NAME[@DEVICE],...",
+                .such_as = acceptable_names(),
                 .commas = true}});
 }
 

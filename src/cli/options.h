@@ -32,7 +32,8 @@ struct PolicyOptions {
   std::optional<std::string> file;
   std::vector<std::string> expect;
 };
-void add_policy(CommandSpec& command, PolicyOptions& options);
+// `exits`: the command's exit code says whether the machine has it.
+void add_policy(CommandSpec& command, PolicyOptions& options, bool exits = true);
 // `own`: the machine's own, which only root may have written.
 Result<Policy> read_policy(const std::string& path, bool own);
 // Of a recording the machine's own policy says nothing.
@@ -68,6 +69,7 @@ Option valid_option(double& seconds, std::string_view what);
 // --timeout, and --device, which commands that test have.
 Option timeout_option(Globals& globals);
 Option device_option(Globals& globals);
+Option fake_option(Globals& globals);
 
 // The live host, or the one that --replay names.
 Result<std::unique_ptr<Host>> open_host(const Globals& globals);
@@ -115,8 +117,9 @@ struct Delivery {
   std::function<std::string()> html = {}, markdown = {}, prometheus = {}, junit = {};
 };
 int deliver(const Delivery& delivery, const Globals& globals);
-// Annotations to standard error, and the Markdown to the end of the step's summary.
-void write_for_github(const Report& report);
+// Annotations to standard error, and the Markdown to the end of the step's summary; whether that
+// could be written.
+bool write_for_github(const Report& report);
 // Only --json, --quiet and --no-color.
 void add_output(CommandSpec& command, Globals& globals);
 
@@ -124,6 +127,10 @@ void add_output(CommandSpec& command, Globals& globals);
 // so is an open descriptor: "-", /dev/stdout, /dev/stderr, /dev/fd/N.
 Result<void> write_file(const std::string& path, std::string_view content,
                         Storage& storage = live_storage());
+
+// Writes to standard output. False: it could not, and has said why. A reader that has gone does not
+// count as a failure.
+bool print(std::string_view text);
 
 // Where `path` is a file of this machine that the command has read, such as /etc/os-release.
 std::optional<Error> refuse_what_was_read(const std::string& path);

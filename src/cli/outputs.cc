@@ -64,9 +64,8 @@ TerminalStyle style_of(const Globals& globals) {
     if (const auto wanted = parse_uint(columns); wanted && *wanted >= 40 && *wanted <= 1000)
       style.columns = static_cast<int>(*wanted);
   const char* no_color = std::getenv("NO_COLOR");
-  const char* term = std::getenv("TERM");
-  style.colour = terminal && !globals.no_color && (no_color == nullptr || *no_color == '\0') &&
-                 term != nullptr && std::string_view(term) != "dumb";
+  style.colour = takes_escapes(STDOUT_FILENO) && !globals.no_color &&
+                 (no_color == nullptr || *no_color == '\0');
   style.quiet = globals.quiet;
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"})  // the first that is set decides
     if (const char* locale = std::getenv(name); locale != nullptr && *locale != '\0') {
@@ -169,6 +168,18 @@ std::vector<std::string> files_of(const Option& option) {
   return found;
 }
 
+// Whether an output is where it should be, or its reader, such as `head`, wants no more of it.
+bool is_taken(const Result<void>& written) {
+  if (written || written.error().code == EPIPE) return true;
+  complain(written.error());
+  return false;
+}
+
+// Of two bad results the worse is reported: a lost report does not hide an unhealthy GPU.
+int unless_lost(int exit, bool lost) {
+  return lost && exit != static_cast<int>(Exit::unhealthy) ? static_cast<int>(Exit::usage) : exit;
+}
+
 // The documents of one report that were asked for, then the terminal's text, in
 // any case, unless standard output was asked for.
 struct Document {
@@ -180,10 +191,7 @@ int deliver_all(std::span<const Document> documents, Exit exit, bool github,
                 const std::function<std::string()>& terminal) {
   bool stdout_taken = false, lost = false;
   const auto send = [&](const std::string& path, const std::string& text) {
-    const auto written = write_file(path, text);
-    if (written || written.error().code == EPIPE) return;  // `| head` has read all that it wanted
-    complain(written.error());
-    lost = true;
+    lost |= !is_taken(write_file(path, text));
   };
   for (const auto& [path, render, safe] : documents) {
     if (!path) continue;
@@ -191,8 +199,7 @@ int deliver_all(std::span<const Document> documents, Exit exit, bool github,
     send(*path, is_stdout(*path) ? safe(render(), github) : render());
   }
   if (!stdout_taken) send("-", for_ci(terminal(), github));
-  // Of two bad results the worse is reported: a lost report does not hide an unhealthy GPU.
-  return static_cast<int>(lost && exit != Exit::unhealthy ? Exit::usage : exit);
+  return unless_lost(static_cast<int>(exit), lost);
 }
 
 }  // namespace
@@ -264,6 +271,8 @@ Result<void> write_file(const std::string& path, std::string_view content, Stora
   return write_file_atomically(path, content, {}, storage);
 }
 
+bool print(std::string_view text) { return is_taken(write_file("-", text)); }
+
 std::optional<Error> refuse_what_was_read(const std::string& path) {
   struct stat there{};
   if (::stat(path.c_str(), &there) != 0 || !FilesRead::of_process().contains(there)) return {};
@@ -291,8 +300,8 @@ int deliver(const Delivery& delivery, const Globals& globals) {
 }
 
 int deliver(Report& report, const Globals& globals) {
-  if (globals.github) write_for_github(report);
-  return deliver(
+  const bool lost = globals.github && !write_for_github(report);
+  const int exit = deliver(
       Delivery{
           .envelope = report,
           .json = [&] { return to_json(report); },
@@ -302,6 +311,7 @@ int deliver(Report& report, const Globals& globals) {
           .prometheus = [&] { return render_prometheus(report); },
           .junit = [&] { return render_junit(report); }},
       globals);
+  return unless_lost(exit, lost);
 }
 
 }  // namespace gpuready::cli

@@ -171,12 +171,13 @@ Result<Machine> inspect_settled(Host& host, const TestCommand& options) {
   const auto until = deadline_in(to_milliseconds(options.wait_s));
   while (true) {
     auto machine = TRY(inspect_as_asked(host, options.globals, {.full = true}));
-    if (machine.source != "live" || Clock::now() + kPause > until) return machine;
+    const auto now = Clock::now();
+    if (machine.source != "live" || now >= until) return machine;
     const auto findings = diagnose(machine, {.expected_gpus = options.require_gpu});
     if (std::ranges::none_of(
             findings, [](const Finding& finding) { return finding.severity == Severity::error; }))
       return machine;
-    std::this_thread::sleep_for(kPause);
+    std::this_thread::sleep_until(std::min(now + kPause, until));
   }
 }
 

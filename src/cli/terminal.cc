@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 
 #include "value/envelope.h"
 
@@ -24,9 +25,10 @@ void to_stderr(std::string_view text) {
 }
 
 constexpr std::string_view kClearLine = "\r\033[K";
+std::atomic<bool> clears_line{false};  // a signal handler may not ask the environment
 
 void end_now(int) {
-  if (::isatty(STDERR_FILENO) == 1) to_stderr(kClearLine);
+  if (clears_line) to_stderr(kClearLine);
   to_stderr("gpuready: interrupted\n");
   ::_exit(static_cast<int>(Exit::interrupted));
 }
@@ -45,10 +47,18 @@ void handle_interrupts(void (*handler)(int)) {
 
 std::atomic<bool>& interrupted() { return interrupt_flag; }
 
-void end_at_interrupts() { handle_interrupts(end_now); }
+bool takes_escapes(int descriptor) {
+  const char* term = std::getenv("TERM");
+  return ::isatty(descriptor) == 1 && term != nullptr && std::string_view(term) != "dumb";
+}
+
+void end_at_interrupts() {
+  clears_line = takes_escapes(STDERR_FILENO);
+  handle_interrupts(end_now);
+}
 void catch_interrupts() { handle_interrupts(on_signal); }
 
-ProgressLine::ProgressLine(bool quiet) : enabled_(!quiet && ::isatty(STDERR_FILENO) == 1) {}
+ProgressLine::ProgressLine(bool quiet) : enabled_(!quiet && takes_escapes(STDERR_FILENO)) {}
 
 void ProgressLine::show(std::string_view text) {
   const auto now = Clock::now();

@@ -16,8 +16,11 @@ void end_at_interrupts();
 void catch_interrupts();
 std::atomic<bool>& interrupted();
 
-// One line on standard error that is overwritten, when that is a terminal and the work takes more
-// than a moment; nothing otherwise.
+// Whether it is a terminal that understands colours and clearing: TERM is set, and is not "dumb".
+bool takes_escapes(int descriptor);
+
+// One line on standard error that is overwritten, when that is such a terminal and the work takes
+// more than a moment; nothing otherwise.
 class ProgressLine {
  public:
   explicit ProgressLine(bool quiet);

@@ -114,7 +114,7 @@ void declare_test(CommandSpec& command) {
        .commas = true},
       {.name = "--duration",
        .value = &options->duration_s,
-       .help = "Run for this time, divided equally among tests that can repeat: 90, 90s, 30m or 1h",
+       .help = "Run for this time, divided equally among tests that can repeat",
        .range = Range{0.001, kLongestDurationS},
        .seconds = true},
       {.name = "--seed",

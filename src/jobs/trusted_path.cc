@@ -65,7 +65,7 @@ Result<HeldFolder> look_at_folder(int above, const char* name, std::string path)
   auto fd = std::make_shared<const Descriptor>(::openat(above, name, kLook | O_DIRECTORY));
   HeldFolder folder{.descriptor = fd, .path = std::move(path)};
   if (fd->get() < 0 || ::fstat(fd->get(), &folder.facts) != 0)
-    return fail_errno(folder.path, errno);
+    return fail_errno(folder.path.empty() ? "/" : folder.path, errno);
   folder.fixed = is_trusted(folder.facts.st_uid);
   return folder;
 }

@@ -48,11 +48,7 @@ std::optional<Finding> part_of(const AcceptRule& rule, const Machine& machine, F
 
 // What no finding is called can never be accepted: a slip of the pen would go unnoticed.
 Result<void> check_id(const std::string& id) {
-  if (named<ObligationKind>(id)) return {};
-  auto known = finding_ids();
-  known.emplace_back(kDiffersFromSiblings);
-  known.emplace_back(kSlowerThanSiblings);
-  for (const auto& entry : kNames<ObligationKind>) known.emplace_back(entry.name);
+  const auto known = acceptable_names();
   const auto xid = after_prefix(id, "xid-");
   if ((xid && parse_uint(*xid)) || std::ranges::find(known, id) != known.end()) return {};
   return fail(ErrorKind::bad_input, fmt::format("--accept: there is no finding or obligation {}{}",
@@ -60,6 +56,14 @@ Result<void> check_id(const std::string& id) {
 }
 
 }  // namespace
+
+std::vector<std::string> acceptable_names() {
+  auto names = finding_ids();
+  names.emplace_back(kDiffersFromSiblings);
+  names.emplace_back(kSlowerThanSiblings);
+  for (const auto& entry : kNames<ObligationKind>) names.emplace_back(entry.name);
+  return names;
+}
 
 Result<std::vector<AcceptRule>> parse_accept_rules(const std::vector<std::string>& texts) {
   std::vector<AcceptRule> rules;

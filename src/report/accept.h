@@ -17,6 +17,8 @@ struct AcceptRule {
   std::vector<std::string> devices;  // words of gpus_named(); empty: of whatever device
   std::string because = {};          // who asked for it; empty: --accept
 };
+// Findings and obligations that a rule may name, in addition to "xid-N".
+std::vector<std::string> acceptable_names();
 // "pcie-link-degraded", "no-driver@0000:03:00.0"; an error for any other text.
 Result<std::vector<AcceptRule>> parse_accept_rules(const std::vector<std::string>& texts);
 

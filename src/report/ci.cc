@@ -18,7 +18,16 @@ struct Case {
   Outcome outcome;
   std::string text;
   double duration_ms = 0;
+  std::vector<std::string> details = {};  // lines
 };
+
+std::vector<std::string> details_of(const Finding& finding) {
+  std::vector<std::string> lines;
+  for (const Evidence& item : finding.evidence) lines.push_back(item.source + ": " + item.quote);
+  if (finding.cure) lines.push_back("Cure: " + *finding.cure);
+  if (finding.command) lines.push_back("Command: " + *finding.command);
+  return lines;
+}
 
 Outcome outcome_of(VerdictStatus status) {
   switch (status) {
@@ -62,7 +71,7 @@ std::vector<Case> cases_of(const Report& report, const Summary& summary) {
     for (const Finding& finding : *report.findings)
       cases.push_back({"findings", finding.id,
                        finding.severity == Severity::error ? Outcome::failure : Outcome::passed,
-                       finding.title});
+                       finding.title, 0, details_of(finding)});
   if (report.verdicts)
     for (const Verdict& verdict : *report.verdicts)
       cases.push_back({verdict.subject, verdict.test, outcome_of(verdict.status), verdict.reason,
@@ -107,10 +116,22 @@ std::string render_junit(const Report& report) {
   for (const Case& each : cases) {
     out += fmt::format("<testcase classname=\"{}\" name=\"{}\" time=\"{:.3f}\"",
                        escape_html(each.of), escape_html(each.name), each.duration_ms / 1000);
-    out += each.outcome == Outcome::passed
-               ? "/>\n"
-               : fmt::format("><{} message=\"{}\"/></testcase>\n", element_of(each.outcome),
-                             escape_html(each.text));
+    if (each.outcome == Outcome::passed) {
+      out += "/>\n";
+      continue;
+    }
+    const std::string_view element = element_of(each.outcome);
+    out += fmt::format("><{}", element);
+    if (each.outcome != Outcome::skipped)
+      out += fmt::format(" type=\"{}\"", escape_html(each.name));
+    out += fmt::format(" message=\"{}\"", escape_html(each.text));
+    if (each.details.empty() || each.outcome == Outcome::skipped) {
+      out += "/></testcase>\n";
+      continue;
+    }
+    out += ">";
+    for (const std::string& line : each.details) out += escape_html(line) + "\n";
+    out += fmt::format("</{}></testcase>\n", element);
   }
   return out + "</testsuite>\n</testsuites>\n";
 }

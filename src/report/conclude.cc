@@ -115,6 +115,7 @@ MachineTally tally_of(const Report& report, const Requirements& requirements) {
   tally.unknown = tally.tested && !requirements.devices.empty() && report.verdicts->empty();
   tally.bus_unread = report.machine.fakes.empty() && why_bus_unread(report.machine).has_value();
   const auto access = usability(report);
+  bool judged = false;
   for (std::size_t i = 0; i < access.size(); ++i) {
     const Gpu& gpu = report.machine.gpus[i];
     const GpuUse use = access[i].use;
@@ -132,6 +133,7 @@ MachineTally tally_of(const Report& report, const Requirements& requirements) {
       continue;
     }
     ++tally.usable;
+    judged |= i < report.obligations.size() && !report.obligations[i].empty();
     const Effect effect = worst_effect(report, i);
     tally.degraded += effect == Effect::unhealthy;
     if (effect > Effect::told || !any_passed(*report.verdicts, gpu)) continue;
@@ -143,6 +145,7 @@ MachineTally tally_of(const Report& report, const Requirements& requirements) {
     if (gpu.mig_enabled.value_or(false))
       tally.in_part += (tally.in_part.empty() ? "" : "; ") + share_of(gpu);
   }
+  tally.not_judged = !judged && !requirements.asked.required.empty();
   if (report.findings)
     for (const auto& finding : *report.findings) {
       tally.errors += worst(finding) == Severity::error;
@@ -210,6 +213,12 @@ std::string first_warning(const Report& report) {
 // Without a symptom only a severe one is reported.
 std::string first_known_fault(const Report& report) {
   return first_title(report, [](const Finding& finding) { return finding.id == "known-fault"; });
+}
+
+std::string names_of(const std::vector<ObligationKind>& kinds) {
+  std::vector<std::string> names;
+  for (const ObligationKind kind : kinds) names.emplace_back(name_of(kind));
+  return join(names, ", ");
 }
 
 std::string_view no_gpu(const MachineTally& tally) {
@@ -388,6 +397,8 @@ void conclude(Report& report, const Requirements& requirements) {
   if (requirements.required_gpus && counts.usable < *requirements.required_gpus)
     text += fmt::format(" Required: {}; found and usable: {}.",
                         count(*requirements.required_gpus, "GPU"), counts.usable);
+  if (counts.not_judged)
+    text += fmt::format(" Required and not judged: {}.", names_of(requirements.asked.required));
   if (!absent.empty())
     text += fmt::format(" Not as {} says: {}.", requirements.policy.source, join(absent, "; "));
   text += others(report, counts);

@@ -15,6 +15,7 @@ constexpr ExitRule<MachineTally> kMachine[] = {
      Exit::required_absent},
     {[](const MachineTally& t) { return t.unmet; }, Exit::required_absent},
     {[](const MachineTally& t) { return t.gpus == 0 && t.bus_unread; }, Exit::unknown},
+    {[](const MachineTally& t) { return t.not_judged; }, Exit::unknown},
     {[](const MachineTally& t) { return t.unknown || (t.tested && t.ready < t.gpus); },
      Exit::unknown},
     {[](const MachineTally& t) { return t.named_libraries; }, Exit::unknown},

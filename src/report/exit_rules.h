@@ -31,6 +31,7 @@ struct MachineTally {
   bool tested = false;                         // tests of GPUs were to be run
   bool failed = false;                         // one failed, or had a fault injected
   bool unknown = false;                        // one was not run, or gave no answer
+  bool not_judged = false;                     // --require, and no GPU to judge
   bool bus_unread = false;                     // none found does not mean that none is here
   bool named_libraries = false;                // what answered is not the system's driver
   bool whole = true;                           // integrity was judged on those in `ready`

@@ -74,7 +74,7 @@ FactGroup identity(const Gpu& gpu) {
   add(numbers, gpu.cuda_ordinal, "CUDA {}");
   add(numbers, gpu.minor_number, "/dev/nvidia{}");
   group.parts("Numbers", numbers);
-  group.parts("Told by", gpu.sources);
+  group.parts("Sources", gpu.sources);
   std::vector<FactGroup> out;
   group.append_to(out);
   return out.empty() ? FactGroup{} : out[0];

@@ -146,6 +146,17 @@ std::string command_that_clears(const KeptResult& result) {
   return command + (result.hammer ? " --hammer" : "");
 }
 
+// What is wrong and what to do, with less of the former where the line would be too long.
+std::string advice(std::string_view standing, std::initializer_list<std::string> whys,
+                   const std::string& command) {
+  std::string line;
+  for (const std::string& why : whys) {
+    line = fmt::format("{}: {}; run {}", standing, why, command);
+    if (line.size() <= kMostLineBytes) return line;
+  }
+  return fmt::format("{}: run {}", standing, command);
+}
+
 std::string line_of(const StatusReport& report, const Present& now) {
   const auto worst = std::ranges::max_element(report.results, {}, &KeptResult::standing);
   const std::string again = worst == report.results.end() ? "" : command_that_clears(*worst);
@@ -168,11 +179,11 @@ std::string line_of(const StatusReport& report, const Present& now) {
                          ago(now.unix_seconds - oldest.tested_unix_seconds));
     }
     case Standing::retest:
-      return fmt::format("retest: {} was bad; run {}", worst->subject, again);
+      return advice("retest", {worst->subject + " was bad"}, again);
     case Standing::bad:
       return fmt::format("bad: {}, {}: {}", worst->subject, age(), worst->reason);
     case Standing::expired:
-      return fmt::format("expired: {}: {}; run {}", worst->subject, worst->reason, again);
+      return advice("expired", {worst->subject + ": " + worst->reason, worst->reason}, again);
     case Standing::absent:
     case Standing::unknown:
       return fmt::format("{}: {}, {}: {}", name_of(report.standing), worst->subject, age(),
@@ -275,11 +286,15 @@ StatusReport status_of(KeptResults kept, const Present& now) {
 }
 
 Result<KeptResults> parse_kept_results(std::string_view text, const std::string& name) {
-  const Json doc = TRY(parse_json(text, name));
-  if (!value::is_document(doc, kForm<KeptResults>))
-    return fail(ErrorKind::bad_input,
-                fmt::format("{} does not hold results that gpuready kept; delete it", name));
-  return value::read_document<KeptResults>(doc, name);
+  const auto read = [&]() -> Result<KeptResults> {
+    const Json doc = TRY(parse_json(text, name));
+    if (!value::is_document(doc, kForm<KeptResults>))
+      return fail(ErrorKind::bad_input, name + " does not hold results that gpuready kept");
+    return value::read_document<KeptResults>(doc, name);
+  };
+  auto kept = read();
+  if (!kept) kept.error().message += "; delete it";
+  return kept;
 }
 
 std::string kept_results_text(const KeptResults& kept) { return dump(value::write_document(kept)); }

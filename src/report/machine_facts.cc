@@ -108,9 +108,13 @@ FactGroup other_software(const Machine& machine) {
                                       device.driver_name ? ", " + *device.driver_name : "",
                                       device.driver_version ? " " + *device.driver_version : "")});
   for (const Toolkit& toolkit : machine.toolkits)
-    group.facts.push_back({toolkit.kind == "cuda" ? "CUDA toolkit" : toolkit.kind + " toolkit",
-                           fmt::format("{} in {}{}", toolkit.version, toolkit.path,
-                                       toolkit.on_path ? " (first in PATH)" : "")});
+    group.facts.push_back(
+        {toolkit.kind == "cuda"  ? "CUDA toolkit"
+         : toolkit.kind == "cdi" ? "CDI specification"
+                                 : toolkit.kind + " toolkit",
+         fmt::format("{} in {}{}{}", toolkit.version, toolkit.path,
+                     toolkit.on_path ? " (first in PATH)" : "",
+                     toolkit.driver_version ? ", of driver " + *toolkit.driver_version : "")});
   for (const LibraryFile& library : machine.libraries)
     group.facts.push_back(
         {library.name, fmt::format("{}{}", library.version.value_or(""),

@@ -11,6 +11,7 @@
 #include "report/summary.h"
 #include "report/text_layout.h"
 #include "report/topology.h"
+#include "value/action.h"
 #include "value/names.h"
 
 namespace gpuready {
@@ -204,6 +205,7 @@ std::string finding_text(const Finding& finding, int depth) {
                        fenced(evidence.quote));
   if (finding.cure) out += "\n**Cure:** " + markdown_text(*finding.cure) + "\n";
   if (finding.command) out += "\n" + fenced(*finding.command, "sh");
+  if (finding.terms) out += "\n**Risk:** " + words_of(*finding.terms) + "\n";
   if (finding.action != Action::none) out += "\n**Action:** " + words_of(finding.action) + "\n";
   if (depth > 8) return out;
   if (!finding.explains.empty()) out += "\nIt explains:\n";

@@ -183,7 +183,7 @@ Result<Policy> parse_policy(std::string_view text, const std::string& name) {
     if (const auto found = named<ObligationKind>(kind))
       policy.require.push_back(*found);
     else
-      top.wrong("require", fmt::format("has {}, which is no obligation", kind));
+      top.wrong("require", fmt::format("has {}, which is not an obligation", kind));
   }
   std::string driver;
   read_driver(top, policy, driver);

@@ -77,8 +77,8 @@ const Obligation* worst_owed(const GpuSummary& gpu) {
 // A clause as a sentence: "NVML has lost it" -> "NVML has lost it."
 std::string as_sentence(std::string text) {
   if (text.empty()) return text;
-  if (text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
-  return text.ends_with('.') ? text : text + ".";
+  if (!text.ends_with('.')) text += '.';
+  return capitalized(std::move(text));
 }
 
 GpuSummary summarize_gpu(const Report& report, const Summary& summary, const Gpu& gpu,

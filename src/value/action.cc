@@ -32,6 +32,50 @@ constexpr ActionWords kWords[] = {
     {ask_host, "CONTACT_SUPPORT", "Replace", kUnhealthy, kReplacement},
 };
 
+struct ActionTerms {
+  Action action;
+  CureTerms terms;
+};
+using enum CureRisk;
+constexpr ActionTerms kTerms[] = {
+    {none, {}},
+    {check_again, {}},
+    {configure, {harmless, CurePlace::here, CureNeeds::root}},
+    {reload_driver, {ends_processes, CurePlace::here, CureNeeds::free_gpu}},
+    {reset_gpu, {ends_processes, CurePlace::here, CureNeeds::free_gpu}},
+    {reboot, {reboots, CurePlace::here, CureNeeds::free_machine}},
+    {power_cycle, {reboots, CurePlace::hardware, CureNeeds::free_machine}},
+    {replace, {reboots, CurePlace::hardware, CureNeeds::power_off}},
+    {ask_host, {ends_processes, CurePlace::host, CureNeeds::free_gpu}},
+};
+
+// Under the names of CurePlace and CureNeeds.
+constexpr std::string_view kPlaceWords[] = {
+    "here",
+    "in the virtual machine",
+    "where the container or job is started",
+    "on the host",
+    "in Windows",
+    "by the machine's provider",
+    "in the firmware's setup",
+    "by hand at the machine",
+};
+constexpr std::string_view kNeedsWords[] = {
+    "nothing",
+    "root",
+    "root, and that nothing uses the GPU",
+    "root, and that nothing uses the machine",
+    "that the power is off",
+};
+static_assert(std::size(kPlaceWords) == std::size(kNames<CurePlace>));
+static_assert(std::size(kNeedsWords) == std::size(kNames<CureNeeds>));
+
+// Above the machine that is seen: nothing of it can be reached from there.
+void move_outside(CureTerms& terms, const Machine& machine) {
+  terms.place = outside(machine);
+  if (terms.place == CurePlace::provider) terms.needs = CureNeeds::free_machine;
+}
+
 bool concerns(const Finding& finding, const Gpu& gpu) {
   return is_about(finding, gpu) || std::ranges::any_of(finding.explains, [&](const Finding& inner) {
            return concerns(inner, gpu);
@@ -61,6 +105,26 @@ const Vantage& vantage_of(const Machine& machine) {
   return kVantages[std::ranges::find(holds, true) - std::begin(holds)];
 }
 
+CureTerms usual_terms(Action action) {
+  return std::ranges::find(kTerms, action, &ActionTerms::action)->terms;
+}
+
+CurePlace outside(const Machine& machine) {
+  const SystemState& system = machine.system;
+  if (system.wsl2) return CurePlace::windows;
+  if (machine.container.runtime) return CurePlace::host;
+  if (!system.hypervisor) return CurePlace::provider;  // the rack is its operator's
+  const bool cloud = *system.hypervisor == "nitro" || *system.hypervisor == "firecracker" ||
+                     system.product_name.value_or("").starts_with("Google Compute Engine") ||
+                     system.kernel_release.find("azure") != std::string::npos;
+  return cloud ? CurePlace::provider : CurePlace::host;
+}
+
+std::string words_of(const CureTerms& terms) {
+  return words_of(terms.risk) + "; " + std::string(kPlaceWords[static_cast<int>(terms.place)]) +
+         "; needs " + std::string(kNeedsWords[static_cast<int>(terms.needs)]);
+}
+
 void settle_action(Finding& finding, const Machine& machine) {
   if (finding.severity == Severity::info) finding.action = none;
   if (finding.action > vantage_of(machine).reach && finding.action != ask_host) {
@@ -69,6 +133,12 @@ void settle_action(Finding& finding, const Machine& machine) {
           " From here it cannot be done, so ask the host's operator: " + words_of(finding.action) +
           ".";
     finding.action = ask_host;
+  }
+  if (finding.terms) {
+    const auto place = finding.terms->place;
+    const bool above = place == CurePlace::firmware || place == CurePlace::hardware;
+    if (finding.action == ask_host || (above && vantage_of(machine).reach != replace))
+      move_outside(*finding.terms, machine);
   }
   for (Finding& inner : finding.explains) settle_action(inner, machine);
 }

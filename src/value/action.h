@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "gpuready/finding.h"
@@ -20,6 +21,13 @@ struct Vantage {
 };
 std::span<const Vantage> vantages();
 const Vantage& vantage_of(const Machine& machine);
+
+// What cures of an action cost, need and where they are done, where nothing else is known of one.
+CureTerms usual_terms(Action action);
+// Where what cannot be done from here is done: the host, Windows, or the cloud's provider.
+CurePlace outside(const Machine& machine);
+// In words, for a report: "ends processes; on the host; needs root, and that nothing uses the GPU".
+std::string words_of(const CureTerms& terms);
 
 // Decides what of a finding's action, and of those that it explains, can be done from here. One
 // that cannot becomes ask_host, and the cure says which. Nothing needs to be done about an info.

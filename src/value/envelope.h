@@ -23,7 +23,7 @@ enum class Exit : int {
 };
 template <>
 inline constexpr auto kNames<Exit> = std::to_array<Named<Exit>>({
-    {Exit::ok, "all that was asked holds"},
+    {Exit::ok, "everything requested holds"},
     {Exit::unhealthy, "something is unhealthy, or a GPU is on the bus but unusable"},
     {Exit::usage, "wrong usage or bad input"},
     {Exit::required_absent, "what was required is absent"},

@@ -15,6 +15,18 @@ FIELDS_OF(Evidence) {
   FIELD(quote, "What it says, verbatim.", kAlways);
 }
 
+FIELDS_OF(CureTerms) {
+  visit.about("cure_terms", "What a cure costs, where it is done, and what must hold before.");
+  FIELD(risk, "What it costs those who use the machine, least first.");
+  FIELD(
+      place,
+      "guest: in the virtual machine whose console was read; launcher: where the container or job "
+      "is started; firmware: its setup; hardware: by hand.");
+  FIELD(needs,
+        "What must hold before: root's rights; with them, that nothing uses the GPU (free_gpu) or "
+        "the machine (free_machine); that its power is off.");
+}
+
 FIELDS_OF(Finding) {
   visit.about("finding",
               "One thing that is wrong or could not be seen, with its proof and its cure.");
@@ -30,6 +42,7 @@ FIELDS_OF(Finding) {
   FIELD(evidence, "The proof, quoted.");
   FIELD(cure, "What to do, one sentence.");
   FIELD(command, "The cure as a command.");
+  FIELD(terms, "What the cure costs, where it is done, and what must hold before.");
   FIELD(
       action,
       "The kind of the cure, weakest first; ask_host: one that cannot be done from this container "

@@ -16,10 +16,11 @@ FIELDS_OF(LibraryFile) {
 
 FIELDS_OF(Toolkit) {
   visit.about("toolkit", "A toolkit of a vendor.");
-  FIELD(kind, "cuda or rocm.");
-  FIELD(version, "Its version.");
-  FIELD(path, "Its folder.");
+  FIELD(kind, "cuda, rocm, or cdi: a specification of NVIDIA's devices for containers.");
+  FIELD(version, "Its version; that of its format for cdi.");
+  FIELD(path, "Its folder, or cdi's file.");
   FIELD(on_path, "Whether its nvcc or hipcc is the one that PATH finds.");
+  FIELD(driver_version, "The driver whose libraries a cdi specification names.");
 }
 
 FIELDS_OF(NvidiaDriver) {

@@ -61,7 +61,7 @@ expect_exit 2 "${bench[@]}" --dtype tf32 --stack gpuready
 expect_exit 2 "$GPUREADY" bench run --device cpu --hidden 9000 --stack gpuready
 expect_in "mlp takes from 1 to 8192" "$err"
 expect_exit 2 "${bench[@]}" --repeats 0 --stack gpuready
-expect_in "range 1 to 10000" "$err"
+expect_in "must be from 1 to 10000" "$err"
 QUICK_BENCH_CMD="sh 'x" expect_exit 2 "${bench[@]}" --stack quick
 # The files of PyC's suite, and other programs' formats.
 expect_exit 0 "${bench[@]}" --repeats 2 --stack gpuready --tag kept --compat suite/results

@@ -31,7 +31,10 @@ has "^gpuready_gpu_present{gpu=\"0\",uuid=\"$uuid\".*} 1\$"
 status() { curl -s -o /dev/null --max-time 2 -w '%{http_code} %{content_type}' "$@"; }
 [ "$(status -H 'Accept: application/openmetrics-text' "$url/metrics")" = \
   "200 application/openmetrics-text; version=1.0.0; charset=utf-8" ] || die "OpenMetrics"
-case $(status -X POST -d a=b "$url/metrics") in 200*) die "POST was answered" ;; esac
+for method in POST DELETE OPTIONS FOO; do
+  curl -s -i --max-time 2 -X $method -d a=b "$url/metrics" >answer || die "no answer to $method"
+  grep -q "^HTTP/1.1 405 " answer && grep -q "^Allow: GET, HEAD.$" answer || die "$method: $(cat answer)"
+done
 case $(status --path-as-is "$url/../../etc/passwd") in 404*) ;; *) die "another path was answered" ;; esac
 case $(status "$url/healthz") in 200*) ;; *) die "healthz" ;; esac
 # The port is taken; an address has digits.

@@ -7,6 +7,20 @@ expect_exit 1 "$GPUREADY" doctor --replay "$sick" --json=/dev/full
 expect_exit 2 sh -c '"$0" doctor --replay "$1" >/dev/full' "$GPUREADY" "$well"
 expect_in "cannot write to standard output" "$(cat stderr.txt)"
 expect_exit 1 sh -c '"$0" doctor --replay "$1" >/dev/full' "$GPUREADY" "$sick"
+# So is help, and what goes to a standard output that is closed.
+for command in --version --help "doctor --help" help; do
+  expect_exit 2 sh -c '"$0" $1 >/dev/full' "$GPUREADY" "$command"
+  expect_in "gpuready: cannot write to standard output: No space left on device" "$err"
+  expect_exit 2 sh -c '"$0" $1 >&-' "$GPUREADY" "$command"
+done
+for form in --json ""; do
+  expect_exit 2 sh -c '"$0" doctor --replay "$1" $2 >&-' "$GPUREADY" "$well" "$form"
+  expect_in "gpuready: cannot write to standard output" "$err"
+  expect_exit 1 sh -c '"$0" doctor --replay "$1" $2 >&-' "$GPUREADY" "$sick" "$form"
+done
+expect_exit 0 sh -c '"$0" record recording.tar.zst -q --timeout 5 >&- <&-' "$GPUREADY"
+expect_exit 0 sh -c '"$0" --version 2>&-' "$GPUREADY"
+expect_exit 0 sh -c '{ sleep 0.2; "$0" --help; } | true' "$GPUREADY"
 # A reader that has seen enough is no failure. It is gone before the first byte is written.
 for machine in "$well:0" "$sick:1"; do
   for target in - /dev/stdout /dev/fd/1 /dev/fd/7; do

@@ -9,7 +9,7 @@ fleet n2:doctor n4:vbios
 rm nodes/n5.json
 expect_exit 4 merge
 expect_in "n2: It was bad on" "$out"
-expect_in "no test has passed since: GPU 3 has fallen off the bus" "$(tr -s '\n ' ' ' <<<"$out")"
+expect_in "no test has passed since: GPU 3: The GPU fell off the bus" "$(tr -s '\n ' ' ' <<<"$out")"
 expect_in "n3: bad since" "$out"
 expect_in "ready by a test of" "$(tr -s '\n ' ' ' <<<"$out")"
 expect_in "n4 GPU 1: VBIOS: 96.00.99.00.01, before:" "$out"

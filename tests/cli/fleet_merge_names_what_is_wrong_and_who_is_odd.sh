@@ -3,8 +3,8 @@ rm -rf nodes
 "$SOURCE/tests/fleet/nodes.py" "$GPUREADY" nodes 16 n3:off-the-bus n4:off-the-bus n5:driver n6:slow n7:seven n8:none \
   n9:doctor n10:undetermined
 expect_exit 1 "$GPUREADY" fleet merge nodes --nodes 'n[1-17]' --json=fleet.json
-expect_in "n[3-4]: GPU 3 has fallen off the bus. Action: power cycle." "$out"
-expect_in "2 nodes (n[3-4]): GPU 3 has fallen off the bus" "$out"
+expect_in "n[3-4]: GPU 3: The GPU fell off the bus. Action: power cycle." "$out"
+expect_in "2 nodes (n[3-4]): The GPU fell off the bus" "$out"
 expect_in "n5: NVIDIA driver: 535.104.05; 15 of 16 siblings: 580.95.05" "$out"
 expect_in "n6 GPU 2: bandwidth: dram copy 2.61 TB/s" "$out"
 expect_in "n7: It has 7 GPUs; 14 of its 15 siblings have more." "$out"
@@ -27,6 +27,9 @@ expect_in "n1: GPU 1 is not ready: reason 1." "$out"
 "$SOURCE/tests/fleet/nodes.py" "$GPUREADY" nodes 1 n1:several-unknown
 expect_exit 4 "$GPUREADY" fleet merge nodes
 expect_in "n1: GPU 0 is unknown: reason 0." "$out"
+"$SOURCE/tests/fleet/nodes.py" "$GPUREADY" nodes 1 n1:busy-without-port
+expect_exit 0 "$GPUREADY" fleet merge nodes
+expect_in "n1: A network port is down. GPU 0 is in use: reason 0. Action: replace." "$out"  # not the GPU
 "$SOURCE/tests/fleet/nodes.py" "$GPUREADY" nodes 3 n1:none n2:none n3:none
 expect_exit 0 "$GPUREADY" fleet merge nodes
 expect_in "3 nodes: 0 ready, 3 without a GPU." "$out"

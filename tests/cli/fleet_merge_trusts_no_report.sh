@@ -8,7 +8,9 @@ expect_in "n3: The latest report is" "$out"
 expect_in "n4: Its clock is" "$out"
 expect_in "n8: 2 machines report under this name." "$out"
 expect_in "n[5-7]: It did not report." "$out"
-expect_in "n5.json does not describe a real machine" "$(tr -s '\n ' ' ' <<<"$out")"
+for note in "n5.json does not describe a real machine: it is of a recording (--replay)." "n6.json does not describe a real machine: it is of a test with an injected fault."; do
+  expect_in "$note" "$(tr -s '\n ' ' ' <<<"$out")"
+done
 expect_in "9 nodes: 2 ready, 1 bad, 6 unknown, 2 reports not read." "$out"
 for file in fleet.html fleet.md; do expect_not_in "<script>" "$(cat $file)"; done
 ! LC_ALL=C grep -q $'[\x01-\x08\x0e-\x1f]' stdout.txt fleet.html fleet.md || die "control characters"
@@ -25,9 +27,12 @@ one() {  # JQ-FILTER: the exit code and the words about a good node's report, ch
   jq "$1" nodes/n1.json >one.json
   "$GPUREADY" fleet merge one.json >one.txt && echo 0 || echo $?
 }
-[ "$(one .)" = 0 ] || die "not 0: $(cat one.txt)"
+for same in . '.exit_meaning = "as another version words it"'; do
+  [ "$(one "$same")" = 0 ] || die "$same: not 0: $(cat one.txt)"
+done
 for change in '.gpu_status[].index = 0' '.machine.gpus[].uuid = "GPU-1"' '.verdicts |= map(select(.subject == "GPU 0"))' \
-  '.verdicts[].uuid = "GPU-1"' '.verdicts[0].bad_words_total = 7' '.verdicts[3].status = "inconclusive"'; do
+  '.verdicts[].uuid = "GPU-1"' '.verdicts[0].bad_words_total = 7' '.verdicts[3].status = "inconclusive"' '.verdicts[0].metrics[0].value = -1' \
+  '.verdicts[1].metrics[0].value = 0'   '.exit_meaning = "something is unhealthy, or a GPU is on the bus but unusable"'; do
   [ "$(one "$change")" = 4 ] || die "$change: not 4: $(cat one.txt)"
   expect_in "contradicts itself" "$(cat one.txt)"
 done

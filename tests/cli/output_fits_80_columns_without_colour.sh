@@ -19,3 +19,10 @@ for words in "--driver 570.86.16 --rootfs root" "--driver 550.163.01 --gpu 10de:
   "$GPUREADY" vm compat --image-cuda 13.0 $words >out.txt || true
   [ -s out.txt ] && [ -z "$(wrong out.txt)" ] || die "vm compat $words: wider than 80 columns: $(wrong out.txt)"
 done
+# Nor does a terminal that understands no escape sequences get one, for a line of progress either.
+command -v script >/dev/null || skip "no script of util-linux"
+on_terminal() { script -qec "TERM=$1 '$GPUREADY' check --device cpu" /dev/null </dev/null >out.txt; }
+on_terminal xterm
+grep -q $'\033' out.txt || die "xterm got no colour"
+on_terminal dumb
+grep -q "Tests of the host" out.txt && ! grep -q $'\033' out.txt || die "a dumb terminal got an escape sequence: $(cat -v out.txt)"

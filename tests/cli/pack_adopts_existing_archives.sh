@@ -110,3 +110,16 @@ expect_exit 2 recipe gpu-libs-modern.tar.gz
 expect_in "version 0.1.0 is not above" "$err"
 expect_exit 0 recipe gpu-libs-modern.tar.gz --version 4.0
 [ "$(jq -c '[.models[0].name, .variants[0].floors.driver]' release/manifest.json)" = '["large","560"]' ] || die "$(cat release/manifest.json)"
+
+# Its folders are not used, so variants may share one; for a build they may not.
+cat >shared.toml <<'T'
+name = "seed-libs"
+version = "5.0"
+folder = "nowhere"
+variants.legacy.architectures = ["50-virtual", "60-virtual"]
+variants.modern.architectures = ["80-virtual", "86-virtual"]
+T
+expect_exit 0 "$GPUREADY" pack adopt --recipe shared.toml --key key.key --to release gpu-libs-{legacy,modern}.tar.gz
+[ "$(architectures legacy), $(architectures modern)" = "50-virtual 60-virtual, 80-virtual 86-virtual" ] || die "$(cat release/manifest.json)"
+expect_exit 2 "$GPUREADY" pack build shared.toml --out shared
+expect_in "variants legacy and modern hold the same files of" "$err"

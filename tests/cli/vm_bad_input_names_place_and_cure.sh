@@ -5,8 +5,10 @@ host=(--replay "$MACHINES/vm-host-h100/machine.json")
 # said CODE "WHAT IS SAID" COMMAND...
 said() { local code=$1 text=$2; shift 2; expect_exit "$code" "$@"; expect_in "$text" "$(tr -s '\n ' ' ' <<<"$out$err")"; }
 said 2 "DEVICE zz:00.0: no such GPU here: 0 (" "$GPUREADY" vm plan zz:00.0 "${host[@]}"
-said 3 "0000:99:00.0: there is no such PCI device; gpuready vm list --all names them" "$GPUREADY" vm plan 99:00.0 "${host[@]}"
-said 3 "0000:99:00.0: there is no such PCI device; gpuready vm list --all names them" "$GPUREADY" vm show 99:00.0 "${host[@]}"
+absent='0000:99:00.0 is not a PCI device of this machine; `gpuready vm list --all` lists them'
+said 3 "Nothing was done: $absent" "$GPUREADY" vm plan 99:00.0 "${host[@]}"
+expect_not_in "refused: " "$out"
+said 3 "$absent" "$GPUREADY" vm show 99:00.0 "${host[@]}"
 said 3 "web-9: nothing is attached for it; gpuready vm status names what is" "$GPUREADY" vm args --for web-9 "${host[@]}"
 said 2 "--for a b: a name has 1 to 128" "$GPUREADY" vm plan 17:00.0 --for "a b" "${host[@]}"
 if [ "$(id -u)" = 0 ] && setpriv --reuid 65534 --clear-groups test -x "$GPUREADY"; then

@@ -43,11 +43,11 @@ for device in $uuid ${uuid^^} 17:00.4; do
     die "$out"
 done
 expect_exit 3 "$GPUREADY" vm plan 00000000-0000-0000-0000-000000000000 "${replay[@]}"
-expect_in "there is no such mediated device" "$out"
+expect_in "is not a mediated device of this machine" "$(tr '\n' ' ' <<<"$out")"
 # The doctor looks at the device that it is a part of, and says how it wants others named.
 expect_exit 0 "$GPUREADY" vm doctor ${uuid^^} --side host "${replay[@]}"
 expect_exit 3 "$GPUREADY" vm doctor 00000000-0000-0000-0000-000000000000 --side host "${replay[@]}"
-expect_in "there is no such mediated device" "$err"
+expect_in "is not a mediated device of this machine" "$err"
 expect_exit 2 "$GPUREADY" vm doctor GPU-$uuid --side host "${replay[@]}"
 expect_in "DEVICE GPU-$uuid: no such GPU here: " "$(echo $err)"
 # Attached, as the journal of both says it.

@@ -39,6 +39,11 @@ expect_exit 2 "$GPUREADY" check --fitness --network localhost
 expect_in "gpuready: --network localhost: a port is missing" "$err"
 expect_exit 2 "$GPUREADY" test --duration 1x
 expect_in "1x is not a time" "$err"
+for wrong in "status --valid 0:1 s to 31622400 s" "status --valid 400d:1 s to 31622400 s" "check --require-gpu=0:1 to 1024"; do
+  expect_exit 2 "$GPUREADY" ${wrong%%:*}
+  option=${wrong#* }
+  expect_in "gpuready: $(tr = ' ' <<<"${option%%:*}"): must be from ${wrong#*:}" "$err"
+done
 expect_exit 0 "$GPUREADY" detect --timeout 5s -q
 for help in help "help doctor" version -V; do
   expect_exit 0 "$GPUREADY" $help

@@ -35,6 +35,10 @@ class FailingStorage::FailingFile final : public Storage::File {
     TRY(storage_.enter(StorageCall::set_mode, path_));
     return file_->set_modified(time);
   }
+  Result<void> take_owner_of(const std::string& name) override {
+    TRY(storage_.enter(StorageCall::set_mode, path_));
+    return file_->take_owner_of(name);
+  }
   Result<void> sync() override {
     TRY(storage_.enter(StorageCall::sync, path_));
     return file_->sync();

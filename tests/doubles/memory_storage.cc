@@ -22,6 +22,7 @@ class MemoryStorage::MemoryFile final : public Storage::File {
     return {};
   }
   Result<void> set_modified(std::chrono::sys_seconds) override { return {}; }
+  Result<void> take_owner_of(const std::string&) override { return {}; }
   Result<void> sync() override {
     node_->synced = node_->content;
     return {};

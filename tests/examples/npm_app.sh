@@ -1,47 +1,15 @@
 # examples/npm-app by npm itself, offline: `npm install` chooses, installs and verifies a variant, on a machine with a GPU and
 # on one without; what is installed runs. A second one changes nothing; a broken download leaves the CPU; without the key,
-# or with another one, nothing is installed. The machine with a GPU is a fake driver, which executes nothing: the recipe's
-# probe kernel is left out, and the library of the GPU's variant falls back to its CPU code.
-set -euo pipefail
-source=$1 gpuready=$2 drivers=$3
-die() { echo "FAILED: $*" >&2; exit 1; }
-skip() { echo "skipped: $*"; exit 77; }
-for tool in clang cc python3 npm node jq; do command -v $tool >/dev/null || skip "no $tool"; done
-rm -rf npm-work && mkdir -p npm-work/home && cd npm-work
-export HOME=$PWD/home npm_config_cache=$PWD/cache npm_config_update_notifier=false
-work=$PWD
-
-# The release, on a web server.
-cp -r "$source/examples/pack" maker && cp -r "$source/examples/npm-app" app
-sed '/^# Launched/,$d' "$source/examples/pack/pack-ptx.toml" >maker/pack-ptx.toml
-(cd maker
- "$gpuready" pack key ternary-dot --no-password -q
- "$gpuready" pack build pack-ptx.toml
- "$gpuready" pack publish pack-ptx.toml --key ternary-dot.key --to "$work/release") >maker.log 2>&1 || die "$(cat maker.log)"
-: >server.log
-python3 -u -m http.server 0 --bind 127.0.0.1 --directory release >server.log 2>&1 &
-server=$!
-trap 'kill $server' EXIT
-for _ in $(seq 100); do port=$(sed -n 's/.*port \([0-9]*\).*/\1/p' server.log); [ -n "$port" ] && break; sleep 0.1; done
-export TERNARY_DOT_RELEASE=http://127.0.0.1:$port
-key=$(tail -1 maker/ternary-dot.pub)
+# or with another one, nothing is installed.
+source "$1/tests/examples/ternary_dot_release.sh" npm-work "$@" npm node
+export npm_config_cache=$PWD/cache npm_config_update_notifier=false
 
 # The npm package of gpuready, as a release makes it.
 case $(uname -m) in x86_64) cpu=x64 ;; aarch64) cpu=arm64 ;; *) skip "no npm package for $(uname -m)" ;; esac
-mkdir -p stage/bin stage/share/doc/gpuready app/packages
-cp "$gpuready" stage/bin/gpuready
-artefact() { python3 "$source/packaging/artefacts.py" "$1" --stage stage --out "$2" --version 0.0.1 --machine "$(uname -m)" --epoch 0; }
-artefact notices stage/share/doc/gpuready >/dev/null && mv "$(artefact npm .)" "app/packages/gpuready-linux-$cpu.tgz"
+cp -r "$source/examples/npm-app" app && mkdir app/packages
+mv "$(artefact npm .)" "app/packages/gpuready-linux-$cpu.tgz"
 sed -i "s/gpuready-linux-x64/gpuready-linux-$cpu/g" app/package.json
-rm stage/bin/gpuready
 
-machine() {  # machine gpu|none COMMAND...
-  local kind=$1
-  shift
-  if [ "$kind" = none ]; then GPUREADY_FAKE=none "$@"; return; fi
-  GPUREADY_LIBNVML=$drivers/fake_nvml.so GPUREADY_LIBCUDA=$drivers/fake_cuda.so GPUREADY_TRUST_NAMED_LIBRARIES=1 \
-    FAKE_CUDA="cc=9.0" "$@"
-}
 install() {  # install EXIT MACHINE [VARIABLE=VALUE...]
   local want=$1 kind=$2 got=0
   shift 2
@@ -55,7 +23,6 @@ says() {  # says MACHINE TEXT: the app, started by npm
 }
 fresh() { rm -rf app/native app/node_modules app/package-lock.json home && mkdir home; }
 state() { find app/native -printf '%P %i %T@ %l\n' | sort; }
-fetched() { grep -c '"GET .*\.tar' server.log || true; }
 
 install 0 gpu
 says gpu "variant gpu on the CPU: 36 -36 -4"
@@ -88,20 +55,12 @@ mv away app/packages
 fresh
 install 0 gpu TERNARY_DOT_RELEASE=http://127.0.0.1:1
 says gpu "JavaScript on the CPU: 36 -36 -4"
-archive=$(ls release/*gpu*.tar*)
-cp "$archive" whole
 fresh
 truncate -s 100 "$archive"
 install 0 gpu
 says gpu "variant cpu on the CPU: 36 -36 -4"
 fresh
-python3 - "$archive" whole <<'P'
-import sys
-data = bytearray(open(sys.argv[2], "rb").read())
-for place in range(0, len(data), 64):
-    data[place] ^= 1
-open(sys.argv[1], "wb").write(data)
-P
+change_archive
 install 1 gpu
 [ ! -e app/native/current ] || die "bytes of another were installed"
 says gpu "JavaScript on the CPU: 36 -36 -4"
@@ -112,7 +71,7 @@ fresh
 install 0 gpu TERNARY_DOT_KEY=
 grep -q "no variant was installed" npm.log || die "without a key: $(cat npm.log)"
 [ ! -e app/native/current ] || die "installed without a key"
-install 1 gpu TERNARY_DOT_KEY="$("$gpuready" pack key other --no-password --json=- | jq -r .public_key)"
+install 1 gpu TERNARY_DOT_KEY="$other_key"
 [ ! -e app/native/current ] || die "installed by another's key"
 
 # A file that was changed after the installation is found and replaced by the next one.

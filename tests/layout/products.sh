@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Only the core, and the core with each product: each builds, offers what it has, and says what it lacks.
+# The last also with the system's shared libraries.
 # Usage: products.sh SOURCE_FOLDER BUILD_FOLDER IMAGES_FOLDER
 set -euo pipefail
 source=$1 build=$2 images=$3
@@ -10,7 +11,7 @@ declare -A probe=([ternary]="ternary verify --help" [pack]="pack inspect $build/
 fail() { echo "GPUREADY_ONLY=$only: $*" >&2; exit 1; }
 
 for only in core ternary pack bench vm fleet slurm; do
-  cmake -S "$source" -B "$build" --preset release -DGPUREADY_ONLY="core;$only" -DGPUREADY_IMAGES="$images" >"$build.log" ||
+  cmake -S "$source" -B "$build" --preset release -DGPUREADY_ONLY="core;$only" -DGPUREADY_SHARED_LIBRARIES=OFF -DGPUREADY_IMAGES="$images" >"$build.log" ||
     { cat "$build.log" >&2; exit 1; }
   cmake --build "$build" --target gpuready >"$build.log" || { tail -50 "$build.log" >&2; exit 1; }
   program=$build/src/gpuready
@@ -31,3 +32,9 @@ for only in core ternary pack bench vm fleet slurm; do
     fi
   done
 done
+
+cmake -S "$source" -B "$build" -DGPUREADY_SHARED_LIBRARIES=ON >"$build.log" && cmake --build "$build" --target gpuready >"$build.log" ||
+  { tail -50 "$build.log" >&2; exit 1; }
+readelf -d "$program" >"$build.out"
+for library in archive zstd stdc++; do grep -q "NEEDED.*\[lib$library\.so" "$build.out" || fail "lib$library is not shared"; done
+"$program" doctor --replay "$source/tests/machines/base-h100x1/machine.json" >"$build.out" || fail "with shared libraries: exit $?"

@@ -62,6 +62,50 @@ class Wheel(unittest.TestCase):
             with self.assertRaises(gpuready.UsageError):
                 gpuready.ternary.inspect("/no/such/model.gguf")
 
+    def test_a_name_that_begins_with_a_dash_is_a_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([sys.executable, os.environ["GGUF"], f"{folder}/-x.gguf", "tq2"], check=True)
+            before = os.getcwd()
+            os.chdir(folder)
+            try:
+                self.assertEqual(len(gpuready.ternary.inspect("-x.gguf").tensors), 2)
+                self.assertEqual(gpuready.ternary.convert("-x.gguf", "-y.gguf", "tq1_0").exit_code, 0)
+                self.assertEqual(gpuready.ternary.verify("-y.gguf", device="cpu", tier="scalar", threads=1).exit_code, 0)
+            finally:
+                os.chdir(before)
+
+    def test_what_no_program_can_take_is_wrong_usage(self):
+        for word in ("a\0b", "a\ud800b"):
+            with self.assertRaises(gpuready.UsageError) as wrong:
+                gpuready.detect(replay=word)
+            self.assertIn("the argument", str(wrong.exception))
+
+    def test_the_module_is_the_program(self):
+        done = subprocess.run([sys.executable, "-m", "gpuready", "doctor", "--replay", self.replay], capture_output=True,
+                              text=True)
+        self.assertEqual((done.returncode, done.stderr), (1, ""))
+        self.assertIn("The kernel module is 580.95.05", done.stdout)
+
+    def test_the_program_is_this_packages(self):
+        """As TARGET, a folder that `pip install --target` filled, or as WHEEL, the wheel itself, says."""
+        script = "import gpuready; print(gpuready.__version__, gpuready.program())"
+        for variable, program in (("TARGET", "{}/bin/gpuready"), ("WHEEL", None)):
+            path = os.environ.get(variable)
+            if not path:
+                continue
+            done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True,
+                                  env={**os.environ, "PYTHONPATH": path})
+            if program:
+                self.assertEqual(done.stdout, f"{gpuready.__version__} {program.format(path)}\n", done.stderr)
+            else:
+                self.assertIn("no gpuready program belongs to this package", done.stderr)
+                done = subprocess.run([sys.executable, "-m", "gpuready", "--version"], capture_output=True, text=True,
+                                      env={**os.environ, "PYTHONPATH": path})
+                self.assertEqual(done.returncode, 2)
+                done = subprocess.run([sys.executable, "-m", "gpuready", "--version"], capture_output=True, text=True,
+                                      env={**os.environ, "PYTHONPATH": path, "GPUREADY_HELPER": str(gpuready.program())})
+                self.assertEqual((done.returncode, done.stdout.split()[0]), (0, "gpuready"))
+
     def test_errors_are_exceptions(self):
         with self.assertRaises(gpuready.UsageError) as wrong:
             gpuready.check(level="none")

@@ -3,7 +3,8 @@
 # Usage: installed.sh SOURCE KIND...
 #   wheel    in a fresh venv, without the network        tarball   unpacked anywhere, checked by its signed sums
 #   deb      lintian; unpacked over Debian 12's libc      rpm       unpacked over the same
-#   npm      by npm, without the network                  image     its layers over each other
+#   npm      by npm, without the network                  image     its layers over each other, as skopeo chooses them
+#   aarch64  all of build/aarch64, unpacked over Debian 12's libc6 for arm64 and run by qemu-user
 #   bullseye, bookworm, trixie: each but the .rpm in a fresh root of that Debian (debootstrap and apt; two minutes each),
 #            the .deb with its units, and the image as the init container of that root
 # Exit 77: a tool is missing, or no namespaces can be made here.
@@ -49,14 +50,39 @@ diagnoses() {  # diagnoses ROOT PROGRAM
   says 0 "gpuready $version" inside "$1" "$2" --version
   says 1 "$wrong" inside "$1" "$2" doctor --replay /tmp/driver-library-mismatch/machine.json
 }
-unpack_image() {  # its layers over each other, into $folder/image
-  local blobs=$folder/layers/blobs/sha256 layer manifest
+unpack_image() {  # unpack_image [ARCHITECTURE]: its layers over each other, into $folder/image
+  local layer architecture=${1:-amd64}
   rm -rf "$folder/image" "$folder/layers"
-  mkdir -p "$folder/image" "$folder/layers"
-  tar -xf "$dist"/*-oci-*.tar -C "$folder/layers"
-  manifest=$(jq -r '.manifests[0].digest | ltrimstr("sha256:")' "$folder/layers/index.json")
-  for layer in $(jq -r '.layers[].digest | ltrimstr("sha256:")' "$blobs/$manifest"); do
-    tar -xzf "$blobs/$layer" -C "$folder/image"
+  mkdir -p "$folder/image"
+  need skopeo
+  says 0 "" skopeo --override-arch "$architecture" copy "oci-archive:$(echo "$dist"/*-oci.tar)" "dir:$folder/layers"
+  says 0 "$architecture" skopeo inspect --config "dir:$folder/layers"
+  for layer in $(jq -r '.layers[].digest | ltrimstr("sha256:")' "$folder/layers/manifest.json"); do
+    tar -xzf "$folder/layers/$layer" -C "$folder/image"
+  done
+  [ "$(tar -xOf "$dist"/*-oci.tar index.json | jq -r '.manifests[].annotations["io.containerd.image.name"]')" = localhost/gpuready:latest ] ||
+    fail "the image has another name than README.md says"
+  [ "$(gzip -dc "$folder/layers/$layer" | wc -c)" -le 20000000 ] || fail "the image adds more than 20 MB to its base"
+}
+in_emulator() {  # in_emulator PROGRAM, over arm64's libc6
+  says 0 "gpuready $version" qemu-aarch64 -L "$folder/arm64" "$1" --version
+  says 1 "$wrong" qemu-aarch64 -L "$folder/arm64" "$1" doctor --replay "$machine"
+}
+on_aarch64() {
+  local dist=$folder/aarch64 kind
+  for kind in deb rpm tarball wheel npm; do mkdir "$dist/$kind"; done
+  ! command -v lintian >/dev/null || lintian --fail-on error,warning --allow-root "$dist"/*.deb || fail "lintian found something"
+  [ "$(dpkg-deb -f "$dist"/*.deb Architecture)" = arm64 ] || fail "the .deb is not for arm64"
+  dpkg-deb -x "$dist"/*.deb "$dist/deb"
+  [ "$(rpm -qp --qf '%{arch}' "$dist"/*.rpm)" = aarch64 ] || fail "the .rpm is not for aarch64"
+  rpm2archive - <"$(ls "$dist"/*.rpm)" | tar -xz -C "$dist/rpm"
+  tar -xzf "$dist"/*.tar.gz -C "$dist/tarball" --strip-components=1
+  tar -xzf "$dist"/*.tgz -C "$dist/npm"
+  (cd "$dist/wheel" && python3 -m zipfile -e "$dist"/*.whl . && chmod +x ./*.data/scripts/gpuready)
+  dist=$folder/dist unpack_image arm64
+  mv "$folder/image" "$folder/arm64"
+  for program in "$folder/arm64/usr/bin" "$dist"/{deb,rpm}/usr/bin "$dist/tarball/bin" "$dist/npm/package/bin" "$dist"/wheel/*.data/scripts; do
+    in_emulator "$program/gpuready"
   done
 }
 timed() { echo "installed: $suite: $1 after $((SECONDS - began)) s"; began=$SECONDS; }
@@ -114,22 +140,37 @@ for kind in "$@"; do
   case $kind in
     bullseye | bookworm | trixie) kinds+=(deb tarball wheel npm image); need debootstrap ;;
     rpm) kinds+=(rpm); need rpmbuild; need rpm2archive ;;
+    aarch64) kinds+=(tarball wheel deb rpm npm image); for tool in rpmbuild rpm2archive cpack qemu-aarch64; do need $tool; done ;;
     deb) kinds+=(deb); need cpack; need dpkg-deb ;;
     *) kinds+=("$kind") ;;
   esac
 done
+only=(--x86-64)
+[[ " $* " != *" aarch64 "* ]] || only=()
 mapfile -t kinds < <(printf '%s\n' "${kinds[@]}" | sort -u)
-# Twice, the same bytes; signed by a key of its own.
+# Twice, the same bytes, the second time from sources without git that only their owner may read; signed by a key of its own.
 need minisign
-(cd "$folder" && "$source/build/release/src/gpuready" pack key release --no-password >/dev/null)
-export GPUREADY_RELEASE_KEY=$folder/release.key
-for each in dist again; do
-  GPUREADY_DIST=$folder/$each "$source/scripts/release.sh" --built "${kinds[@]}" >"$folder/log" 2>&1 || { cat "$folder/log" >&2; exit 1; }
-done
+(cd "$folder" && for name in release other; do "$source/build/release/src/gpuready" pack key $name --no-password >/dev/null; done)
+export GPUREADY_RELEASE_KEY=$folder/release.key GPUREADY_RELEASE_PUBLIC=$folder/release.pub
+mkdir "$folder/private"
+(cd "$source" && cp -r CHANGELOG.md CMakeLists.txt LICENSE README.md docs packaging schema scripts "$folder/private/")
+chmod -R go= "$folder/private"
+ln -s "$source/build" "$folder/private/build"
+release() {  # release TREE OUT
+  GPUREADY_DIST=$folder/$2 "$1/scripts/release.sh" --built "${only[@]}" "${kinds[@]}" >"$folder/log" 2>&1 || { cat "$folder/log" >&2; exit 1; }
+}
+release "$source" dist
+(umask 077; SOURCE_DATE_EPOCH=$(git -C "$source" log -1 --format=%ct) release "$folder/private" again)
 diff -rq "$folder/dist" "$folder/again" >&2 || fail "two releases of one build differ"
 (cd "$folder/dist" && minisign -Vqm SHA256SUMS -p ../release.pub && sha256sum --quiet --strict -c SHA256SUMS && ls -l) ||
   fail "the sums are wrong"
+[ -z "$(find "$folder/dist" -name '*.whl' -size +7000000c)" ] || fail "a wheel is larger than 7 MB"
+says 2 "is not the private half of $folder/other.pub" env GPUREADY_RELEASE_PUBLIC="$folder/other.pub" \
+  GPUREADY_DIST="$folder/third" "$source/scripts/release.sh" --built --x86-64 npm
+[ ! -e "$folder/third/SHA256SUMS.minisig" ] || fail "a signature of another key was left"
 dist=$folder/dist
+mkdir "$folder/aarch64"
+[ ${#only[@]} -gt 0 ] || mv "$dist"/*[_.-]{aarch64,arm64}[.-]* "$folder/aarch64/"
 
 # The bill of materials names the compiler's own libraries, in the version that the program's code says it has.
 compiler=$(readelf -p .comment "$source/build/release/src/gpuready" | sed -n 's/.*GCC: ([A-Za-z]* \([^)]*\)).*/\1/p' | head -n 1)
@@ -146,8 +187,13 @@ for kind in "$@"; do
       python3 -m venv "$folder/venv" || skip "no venv here"
       "$folder/venv/bin/pip" install -q --no-index --disable-pip-version-check "$dist"/*.whl
       says 0 "gpuready $version" "$folder/venv/bin/gpuready" --version
-      MACHINE=$machine GGUF=$source/tests/cli/gguf.py "$folder/venv/bin/python" "$source/tests/package/python_wheel.py"
-      [ "$(stat -c %s "$dist"/*.whl)" -le 7000000 ] || fail "the wheel is larger than 7 MB" ;;
+      # Its RECORD would lead from there to another folder's program.
+      mkdir -p "$folder/other/bin"
+      printf '#!/bin/sh\necho foreign\n' >"$folder/other/bin/gpuready"
+      chmod +x "$folder/other/bin/gpuready"
+      "$folder/venv/bin/pip" install -q --no-index --disable-pip-version-check --target "$folder/other/lib/target" "$dist"/*.whl
+      MACHINE=$machine GGUF=$source/tests/cli/gguf.py TARGET=$folder/other/lib/target WHEEL=$(echo "$dist"/*.whl) \
+        "$folder/venv/bin/python" "$source/tests/package/python_wheel.py" ;;
     tarball)
       tar -xzf "$dist"/*.tar.gz -C "$folder"
       root=$(ls -d "$folder/gpuready-$version"*)
@@ -155,14 +201,16 @@ for kind in "$@"; do
       [ -x "$root/bin/gpuready-guest" ] && [ -s "$root/share/man/man1/gpuready-check.1" ] && [ -s "$root/share/doc/gpuready/LICENSE" ] &&
         [ -s "$root/lib/pkgconfig/gpuready.pc" ] && [ -s "$root/share/gpuready/adapters/torch_eager.py" ] || fail "the tarball lacks files" ;;
     deb)
-      ! command -v lintian >/dev/null || lintian --fail-on error --allow-root "$dist"/*.deb || fail "lintian found errors"
+      ! command -v lintian >/dev/null || lintian --fail-on error,warning --allow-root "$dist"/*.deb || fail "lintian found something"
       dpkg-deb -x "$dist"/*.deb "$folder/deb"
       over_libc "$folder/deb" ;;
     rpm)
+      says 0 "Finds the GPUs of a machine" rpm -qp --qf '%{description}' "$dist"/*.rpm
       mkdir "$folder/rpm"
       rpm2archive - <"$(ls "$dist"/*.rpm)" | tar -xz -C "$folder/rpm"
       over_libc "$folder/rpm" ;;
     bullseye | bookworm | trixie) in_debian "$kind" ;;
+    aarch64) on_aarch64 ;;
     npm)
       need npm
       mkdir "$folder/node"

@@ -42,6 +42,21 @@ static int restore(const struct snapshot* s) {
   return 1;
 }
 
+/* Blocks add what they counted to slots of their own: fewer blocks that do all the work leave the
+ * same sum in fewer slots. */
+static int has_the_sums(const struct snapshot* one, const struct snapshot* other) {
+  const unsigned char *a = one->content, *b = other->content;
+  for (size_t i = 0; i < one->count; a += one->of[i].bytes, b += one->of[i++].bytes) {
+    uint64_t word_a, word_b, more = 0;
+    for (size_t at = 0; at + 8 <= one->of[i].bytes; at += 8) {
+      memcpy(&word_a, a + at, 8), memcpy(&word_b, b + at, 8);
+      more += word_a - word_b;
+    }
+    if (more != 0) return 0;
+  }
+  return 1;
+}
+
 static const char* effect_of(const struct launch* good, const struct launch* spoilt) {
   struct snapshot before = {.content = NULL}, one = before, two = before, bad = before;
   const char* effect = "unknown";
@@ -54,6 +69,9 @@ static const char* effect_of(const struct launch* good, const struct launch* spo
   if (ran) effect = "unchanged";
   for (size_t i = 0; ran && i < one.bytes; ++i)
     if (one.content[i] == two.content[i] && one.content[i] != bad.content[i]) effect = "changed";
+  if (spoilt && spoilt->c.grid[0] != good->c.grid[0] && !strcmp(effect, "changed") &&
+      has_the_sums(&one, &bad))
+    effect = "unchanged";
   free(before.content), free(one.content), free(two.content), free(bad.content);
   return effect;
 }

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "report/html/html_parts.h"
+#include "value/action.h"
 #include "value/names.h"
 
 namespace gpuready {
@@ -26,6 +27,7 @@ std::string finding_body(const Finding& finding) {
   if (finding.command)
     out += fmt::format("<div class=\"command\"><pre><code>{}</code></pre></div>\n",
                        escape_html_lines(*finding.command));
+  if (finding.terms) out += fmt::format("<p><b>Risk.</b> {}</p>\n", words_of(*finding.terms));
   if (finding.action != Action::none)
     out += fmt::format("<p><b>Action.</b> {}</p>\n", words_of(finding.action));
   return out;

@@ -19,6 +19,8 @@ std::string html_pill(Tone tone, std::string_view text);  // html_text.cc
 std::string html_icon(Tone tone);                         // html_text.cc
 // From the document's type to the end of its head. `script` is the one that the page may run.
 std::string html_head(std::string_view title, std::string_view script = {});  // html_text.cc
+// A page of one conclusion, in the tone's colour, and `body` below it.
+std::string html_page(const Envelope& envelope, Tone tone, std::string_view body);  // html_text.cc
 // A bar with its label and value; `fraction` is cut to 0..1, `mark` draws the threshold.
 struct Bar {
   std::string label, value;

@@ -94,6 +94,20 @@ std::string html_head(std::string_view title, std::string_view script) {
       source("style", kHtmlStyle), source("script", script), escape_html(title), kHtmlStyle);
 }
 
+std::string html_page(const Envelope& envelope, Tone tone, std::string_view body) {
+  const auto conclusion = escape_html(envelope.conclusion.value_or(""));
+  return html_head(
+             fmt::format("gpuready {}: {}", envelope.command, envelope.conclusion.value_or(""))) +
+         fmt::format(
+             "<body>\n<div class=\"top\"><span class=\"brand\">gpu<i>ready</i></span>"
+             "<span>{}</span><span class=\"meta\">{}</span></div>\n<main>\n"
+             "<section class=\"card hero {}\">{}<div><h1>{}</h1></div></section>\n{}"
+             "<footer>gpuready {}</footer>\n</main>\n</body>\n</html>\n",
+             escape_html(envelope.command), escape_html(envelope.created_utc), css_class(tone),
+             tone == Tone::neutral ? "" : html_icon(tone), conclusion, body,
+             escape_html(envelope.tool_version));
+}
+
 std::string html_bar(const Bar& bar) {
   const double percent = 100 * std::clamp(bar.fraction, 0.0, 1.0);
   std::string mark;

@@ -2,18 +2,13 @@
 
 #include "base/text.h"
 #include "report/terminal/terminal_parts.h"
+#include "value/action.h"
 #include "value/names.h"
 
 namespace gpuready {
 namespace {
 
 constexpr std::size_t kQuotesShown = 6;  // the rest is in the other formats
-
-std::string upper(std::string text) {
-  for (char& c : text)
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 32);
-  return text;
-}
 
 // All that follows, at any depth, by title.
 void collect_titles(const Finding& finding, std::vector<std::string>& titles) {
@@ -50,10 +45,9 @@ std::string tally_text(const Summary& summary) {
 void write_finding(const Finding& finding, bool quiet, TerminalText& out) {
   const Tone tone = tone_of(finding.severity);
   out.blank();
-  out.paragraph(
-      2,
-      {out.mark(tone) + " " + upper(std::string(to_string(finding.severity))) + "  ", ink_of(tone)},
-      finding.title, Ink::bold);
+  out.paragraph(2,
+                {out.mark(tone) + " " + to_upper(to_string(finding.severity)) + "  ", ink_of(tone)},
+                finding.title, Ink::bold);
   std::string about = finding.id;
   if (const auto concerned = concerned_text(finding); !concerned.empty()) about += ", " + concerned;
   out.paragraph(4, {}, about, Ink::dim);
@@ -63,6 +57,7 @@ void write_finding(const Finding& finding, bool quiet, TerminalText& out) {
   }
   if (finding.cure) out.paragraph(4, {"Cure: ", Ink::bold}, *finding.cure);
   if (finding.command) out.command(6, *finding.command);
+  if (finding.terms) out.paragraph(4, {"Risk: ", Ink::bold}, words_of(*finding.terms));
   if (finding.action != Action::none)
     out.paragraph(4, {"Action: ", Ink::bold}, words_of(finding.action));
   std::vector<std::string> titles;

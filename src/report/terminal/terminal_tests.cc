@@ -10,10 +10,7 @@ namespace {
 
 constexpr std::size_t kRatesShown = 3;
 
-std::string title_of(std::string test) {
-  if (!test.empty() && test[0] >= 'a' && test[0] <= 'z') test[0] = static_cast<char>(test[0] - 32);
-  return test + " test";
-}
+std::string title_of(const std::string& test) { return capitalized(test) + " test"; }
 
 // "[x] failed" would take too much of a cell: there, the word says it.
 std::string cell_text(const TestCell& cell, const TerminalText& out) {

@@ -102,7 +102,7 @@ TEST_F(CommandTable, TimesGpusAndDriversAreWrittenAlikeEverywhere) {
           ((command == "exporter" || command == "kubernetes event") && name == "--interval");
       EXPECT_EQ(option.seconds, of_time);
       times += of_time;
-      EXPECT_EQ(explanation(option).contains("; such as 30, 30s or 2m"), of_time);
+      EXPECT_EQ(explanation(option).contains(" (for example 30, 30s or 2m)"), of_time);
       // --device of a benchmark is an executor.
       const bool of_gpus = (name == "--device" && option.one_of.empty()) || name == "--gpu";
       gpus += of_gpus;
@@ -180,6 +180,72 @@ TEST_F(CommandTable, CompletionOffersWhatTheOptionsSay) {
   EXPECT_EQ(offered({"vm", "args", "--hypervisor", "l"}), Words{"libvirt"});
   EXPECT_EQ(completions(all_commands(), Words{"dete"}),
             Words{"detect\tList the GPUs and their environment; start only NVML"});
+}
+
+TEST_F(CommandTable, EveryOptionWithKnownValuesCompletesThem) {
+  const std::set<std::string> free = {// names, times and places that users choose
+                                      "--allow-loss",
+                                      "--candidate-command",
+                                      "--clean-with",
+                                      "--command",
+                                      "--cuda",
+                                      "--description",
+                                      "--free-mb",
+                                      "--driver",
+                                      "--driver-version",
+                                      "--exclude",
+                                      "--expect",
+                                      "--for",
+                                      "--forget",
+                                      "--gate",
+                                      "--gpu",
+                                      "--image-cuda",
+                                      "--kernel",
+                                      "--listen",
+                                      "--lock-clocks",
+                                      "--module",
+                                      "--name",
+                                      "--network",
+                                      "--node",
+                                      "--nodes",
+                                      "--package",
+                                      "--qmp",
+                                      "--remote",
+                                      "--sha256",
+                                      "--shape",
+                                      "--socket",
+                                      "--system",
+                                      "--tag",
+                                      "--tensor",
+                                      "--variant",
+                                      "--version",
+                                      "--waive",
+                                      "vm drivers upgrade --to",
+                                      "vm recover --accept",
+                                      "bench run --idea"};
+  unsigned complete = 0;
+  each_command(all_commands(), "", [&](const std::string& command, CommandSpec& spec) {
+    for (const Option& option : spec.options) {
+      SCOPED_TRACE(command + " " + option.name);
+      const bool text = !std::holds_alternative<bool*>(option.value) && !option.range &&
+                        !option.seconds && value_name(option) != "N";
+      if (is_positional(option) || option.hidden || !text || option.files != Files::none) continue;
+      std::vector<std::string> values = option.one_of;
+      values.insert(values.end(), option.such_as.begin(), option.such_as.end());
+      EXPECT_NE(values.empty(),
+                !free.contains(option.name) && !free.contains(command + " " + option.name));
+      if (values.empty()) continue;
+      ++complete;
+      std::vector<std::string> words;
+      for (const std::string_view word : split(command, " ")) words.emplace_back(word);
+      words.insert(words.end(), {option.name, ""});
+      EXPECT_EQ(completions(all_commands(), words), values);
+      words.pop_back();
+      words.back() += "=" + values.back();
+      EXPECT_EQ(completions(all_commands(), words).back(), words.back());
+    }
+  });
+  EXPECT_GE(complete, 40u);
 }
 
 TEST_F(CommandTable, NoOutputReplacesWhatTheCommandReads) {

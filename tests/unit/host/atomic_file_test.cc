@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -87,6 +88,24 @@ TEST_F(AtomicFiles, KeepTheModeOfTheOldOneUnlessTheyArePrivate) {
   ASSERT_TRUE(write_file_atomically(path("h"), "new"));
   ::umask(mask);
   EXPECT_EQ(mode("h"), 0640u);
+}
+
+TEST_F(AtomicFiles, KeepTheOwnerAndAttributesOfTheOldOneIfAsked) {
+  std::ofstream(path("f")) << "old";
+  ASSERT_EQ(::chmod(path("f").c_str(), 0640), 0);
+  const bool given = ::geteuid() != 0 || ::chown(path("f").c_str(), 1234, 2345) == 0;
+  ASSERT_TRUE(given);
+  const bool has = ::setxattr(path("f").c_str(), "user.a", "b", 1, 0) == 0;
+  const auto before = *live_storage().status(path("f"));
+  ASSERT_TRUE(write_file_atomically(path("f"), "new", {.keep_owner = true}));
+  const auto after = *live_storage().status(path("f"));
+  EXPECT_EQ(content("f"), "new");
+  EXPECT_EQ(after.uid, before.uid);
+  EXPECT_EQ(after.gid, before.gid);
+  EXPECT_EQ(after.mode, 0640u);
+  char value = 0;
+  EXPECT_TRUE(!has || (::getxattr(path("f").c_str(), "user.a", &value, 1) == 1 && value == 'b'));
+  ASSERT_TRUE(write_file_atomically(path("new"), "new", {.keep_owner = true}));
 }
 
 TEST_F(AtomicFiles, FollowALinkAndReplaceNoDevice) {

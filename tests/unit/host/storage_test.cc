@@ -2,6 +2,7 @@
 // show.
 #include "host/storage.h"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "doubles/memory_storage.h"
@@ -160,6 +161,20 @@ TEST(Folders, OutliveALossOfPower) {
   storage.lose_power(MemoryStorage::Names::synced);
   for (const char* folder : {"/state", "/state/claims", "/state/claims/new"})
     EXPECT_TRUE(storage.status(folder)) << folder;
+}
+
+// Also if not even the root folder can be opened.
+TEST(LiveStorage, EveryErrorNamesAPath) {
+  // UBSan opens a pipe to check a type that it has not met: it meets all of them here.
+  EXPECT_FALSE(live_storage().make_folder("/none/of", 0700));
+  rlimit old{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &old), 0);
+  const rlimit none{.rlim_cur = 0, .rlim_max = old.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto made = live_storage().make_folder("/none/of", 0700);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &old), 0);
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().message, "/: Too many open files");
 }
 
 }  // namespace

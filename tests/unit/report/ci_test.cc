@@ -27,13 +27,32 @@ TEST(Ci, JUnitFailsExactlyWhenTheCommandDoes) {
 
 TEST(Ci, NotTestedIsSkippedAndFailedIsNamed) {
   const std::string xml = render_junit(samples::eight());
-  EXPECT_TRUE(contains(xml, "<failure message=\""));
+  EXPECT_TRUE(contains(xml, "<failure type=\"memory\" message=\"")) << xml;
   EXPECT_TRUE(contains(xml, "classname=\"GPU "));
   auto report = samples::healthy();
   report.verdicts->front().status = VerdictStatus::not_supported;
   report.verdicts->front().reason = "no \"such\" <unit>";
   EXPECT_TRUE(contains(render_junit(report),
                        "<skipped message=\"no &quot;such&quot; &lt;unit&gt;\"/></testcase>"));
+}
+
+TEST(Ci, AFailureHasEvidenceCureAndCommand) {
+  auto report = samples::healthy();
+  Finding finding;
+  finding.id = "a-cause";
+  finding.severity = Severity::error;
+  finding.title = "It is \"broken\"";
+  finding.evidence = {{"kernel log", "<1>\na & b\x01"}, {"NVML", "code 15"}};
+  finding.cure = "Reset it.";
+  finding.command = "reset --now && true";
+  report.findings->assign(1, finding);
+  report.exit = Exit::unhealthy;
+  EXPECT_TRUE(contains(
+      render_junit(report),
+      "name=\"a-cause\" time=\"0.000\"><failure type=\"a-cause\" "
+      "message=\"It is &quot;broken&quot;\">kernel log: &lt;1&gt; a &amp; b?\nNVML: code 15\n"
+      "Cure: Reset it.\nCommand: reset --now &amp;&amp; true\n</failure></testcase>\n"))
+      << render_junit(report);
 }
 
 TEST(Ci, JUnitIsXmlWhateverANameHolds) {

@@ -53,6 +53,25 @@ TEST(Conclude, NotTestedIsNeverPassed) {
   EXPECT_EQ(none.exit, Exit::unknown) << "asked for, and not there";
 }
 
+TEST(Conclude, WhatIsRequiredIsNotJudgedWithoutAGpu) {
+  auto host = healthy(1);
+  host.command = "check";
+  host.machine.gpus.clear();
+  host.verdicts->at(0).subject = "the host";
+  EXPECT_EQ(exit_of(host), Exit::ok);
+  const std::vector kinds = {ObligationKind::coverage, ObligationKind::host_link};
+  conclude(host, {.asked = {.required = kinds}});
+  EXPECT_EQ(host.exit, Exit::unknown);
+  EXPECT_TRUE(host.conclusion->ends_with(" Required and not judged: coverage, host_link."))
+      << *host.conclusion;
+  auto judged = healthy(1);
+  conclude(judged, {.asked = {.required = {ObligationKind::integrity}}});
+  EXPECT_EQ(judged.exit, Exit::ok) << *judged.conclusion;
+  auto untested = healthy(1);
+  conclude(untested, {.test_gpus = false, .asked = {.required = {ObligationKind::integrity}}});
+  EXPECT_EQ(untested.exit, Exit::unknown) << *untested.conclusion;
+}
+
 TEST(Conclude, WithoutAGpuTheHostIsNamedOnlyIfItPassed) {
   auto host = healthy(1);
   host.command = "check";

@@ -12,6 +12,7 @@
 #include "machine/inspect.h"
 #include "report/conclude.h"
 #include "report/summary.h"
+#include "unit/doctor/place_rules.h"
 #include "unit/report/mutants.h"
 
 namespace gpuready {
@@ -125,6 +126,7 @@ Machine inspected(const Recording& recording, bool full) {
 
 void expect_all(const Recording& recording) {
   const Machine full = inspected(recording, true), quick = inspected(recording, false);
+  test::expect_possible(full, diagnose(full));
   for (const std::string command : {"detect", "doctor", "check"}) {
     SCOPED_TRACE(command);
     const Machine& machine = command == "detect" ? quick : full;

@@ -76,6 +76,28 @@ TEST(KeptResults, CarriesTheActionAndTheObligationsOfTheRun) {
             Action::reset_gpu);
 }
 
+TEST(KeptResults, AnAdviceIsWhole) {
+  for (const Level level : {Level::quick, Level::standard, Level::thorough}) {
+    RunExtent extent{level, true, 604'800, true};
+    const std::string test = "gpuready test --level " + std::string(to_string(level));
+    for (const std::size_t subject : {0u, 1u, 2u}) {
+      auto good = keep({}, kGood, extent);
+      std::swap(good.results[0], good.results[subject]);
+      good.results.resize(1);
+      good.results[0].subject += subject == 1 ? "00" : "";
+      const std::string line = said(good, at(kNoon, "b2"));
+      EXPECT_TRUE(line.ends_with("tested before the latest boot; run " + test)) << line;
+      EXPECT_LE(line.size(), 2u + 80u);
+    }
+    const std::string line = said(keep({}, kBad, extent), at(kNoon, "b2"));
+    EXPECT_TRUE(line.ends_with("run " + test + " --duration 604800 --hammer")) << line;
+  }
+  auto good = keep({}, kGood, kQuick);
+  std::erase_if(good.results, [](const auto& each) { return each.subject != "the machine"; });
+  EXPECT_EQ(said(good, at(kNoon, "b2")),
+            "4 expired: tested before the latest boot; run gpuready test --level quick");
+}
+
 TEST(KeptResults, AGoodResultExpires) {
   const auto good = keep({}, kGood, kQuick);
   const std::string again = "; run gpuready test --level quick";

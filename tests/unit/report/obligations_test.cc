@@ -515,6 +515,8 @@ its limit and the source of the limit. This page is generated from the rules (`s
 | `not_judged` | `hidden`: the kind of GPU or its surroundings hide it for good | 0, and the answer names it; 4 if `--require OBLIGATION` names it |
 | `not_judged` | `not_owed`: the level or the named tests do not include it | 0; 4 if `--require OBLIGATION` names it |
 
+If no GPU could be judged at all, such as on a machine without one, `--require` also makes the exit code 4.
+
 A setting that an operator may have chosen (a lower power limit, ECC off, application clocks) is named in the answer. It
 is `degraded` only where GPUs of the same name in the machine differ. A warning that speaks against no obligation is
 named in the answer, and the exit code stays 0.

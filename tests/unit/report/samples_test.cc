@@ -128,7 +128,7 @@ void add_nvidia(Machine& machine) {
   nvidia.fabric_manager = "running";
   nvidia.libraries = {{"libcuda.so.1", "/usr/lib/x86_64-linux-gnu/libcuda.so.1",
                        "/usr/lib/x86_64-linux-gnu/libcuda.so.580.159.04", "580.159.04"}};
-  machine.toolkits = {{"cuda", "12.8", "/usr/local/cuda-12.8", true}};
+  machine.toolkits = {{"cuda", "12.8", "/usr/local/cuda-12.8", true, "580.95.05"}};
   machine.nodes = {{"/dev/nvidia0", true, {}, 0666, 0, 0, 195, 0, {}, true, {}, {}},
                    {"/dev/nvidia-uvm", true, {}, 0666, 0, 0, 510, 0, {}, true, {}, {}}};
 }

@@ -84,6 +84,9 @@ Result<int> run_ternary_convert(TernaryConvertOptions& options) {
 }  // namespace
 
 void declare_ternary_convert(CommandSpec& command) {
+  const std::vector<std::string> targets = {"tq1_0",         "tq2_0",         "i2_s-x86",
+                                            "i2_s-arm",      "i2_s-four-row", "tl1-bitnet.cpp",
+                                            "tl2-bitnet.cpp"};
   auto options = std::make_shared<TernaryConvertOptions>();
   command.run = [options] { return run_ternary_convert(*options); };
   command.add({
@@ -99,8 +102,9 @@ void declare_ternary_convert(CommandSpec& command) {
        .files = Files::written},
       {.name = "--to",
        .value = &options->to,
-       .help = "tq1_0, tq2_0, i2_s-x86, i2_s-arm, i2_s-four-row, tl1-bitnet.cpp, tl2-bitnet.cpp",
+       .help = join(targets, ", "),
        .type = "FORMAT",
+       .such_as = targets,
        .required = true},
       layout_option(options->layouts),
       {.name = "--tensor",

@@ -45,13 +45,16 @@ Result<gguf::ConvertReport> convert_into(const std::string& path, const gguf::Fi
 }
 
 Option layout_option(std::vector<std::string>& names) {
+  const std::vector<std::string> layouts = {"i2_s-x86",       "i2_s-arm",       "i2_s-four-row",
+                                            "i2_s-bitnet-rs", "tl1-bitnet.cpp", "tl2-bitnet.cpp"};
   return {.name = "--layout",
           .value = &names,
           .help =
               "The layout of the file's I2_S, TL1 or TL2 tensors, which their type number does not "
-              "determine: i2_s-x86, i2_s-arm, i2_s-four-row, i2_s-bitnet-rs, tl1-bitnet.cpp, "
-              "tl2-bitnet.cpp",
+              "determine: " +
+              join(layouts, ", "),
           .type = "NAME",
+          .such_as = layouts,
           .commas = true};
 }
 

@@ -33,6 +33,7 @@ void add_subjects(CommandSpec& command, TernarySubjects& subjects) {
                            "or {}",
                            kGpuWords),
        .type = "LIST",
+       .such_as = {"cpu", "cuda", "vulkan"},
        .commas = true},
       {.name = "--threads",
        .value = &subjects.threads,

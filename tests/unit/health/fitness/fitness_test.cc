@@ -33,7 +33,7 @@ TEST(Fitness, TheCudaVersionIsTheDrivers) {
   Machine machine;
   EXPECT_EQ(cuda_version_fitness(machine, {}).status, VerdictStatus::not_supported);
   machine.gpus.emplace_back().vendor = Vendor::nvidia;
-  machine.toolkits.push_back({"cuda", "13.0", "/usr/local/cuda", true});
+  machine.toolkits.push_back({"cuda", "13.0", "/usr/local/cuda", true, {}});
   EXPECT_EQ(cuda_version_fitness(machine, {}).status, VerdictStatus::failed)
       << "a toolkit is no driver";
   machine.nvidia.cuda_version = "11.4";

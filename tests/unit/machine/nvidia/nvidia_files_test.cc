@@ -63,7 +63,7 @@ TEST(NvidiaFiles, InformationOfAGpu) {
   EXPECT_EQ(gpu.pci->text(), "0000:17:00.0");
   EXPECT_EQ(gpu.name, "NVIDIA H200");
   EXPECT_EQ(gpu.uuid, "GPU-5e0d3f");
-  EXPECT_EQ(gpu.vbios_version, "96.00.bc.00.01");
+  EXPECT_EQ(gpu.vbios_version, "96.00.BC.00.01");  // as NVML writes it
   EXPECT_EQ(gpu.minor_number, 3);
   EXPECT_EQ(gpu.firmware_version, "580.159.04");
   EXPECT_EQ(gpu.excluded, false);

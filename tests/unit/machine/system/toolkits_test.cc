@@ -7,6 +7,26 @@
 namespace gpuready {
 namespace {
 
+TEST(Toolkits, CdiSpecificationsOfNvidiaNameTheirDriver) {
+  const auto yaml = parse_cdi(
+      "---\ncdiVersion: 0.5.0\nkind: nvidia.com/gpu\nmounts:\n"
+      "- hostPath: /usr/lib/libcuda.so.1\n- hostPath: /usr/lib/libcuda.so.535.54.03\n");
+  ASSERT_TRUE(yaml);
+  EXPECT_EQ(yaml->version, "0.5.0");
+  EXPECT_EQ(yaml->driver_version, "535.54.03");
+  const auto json = parse_cdi(
+      R"({"cdiVersion":"0.6.0","kind":"management.nvidia.com/gpu","x":"/lib/libcuda.so.580.95.05"})");
+  ASSERT_TRUE(json);
+  EXPECT_EQ(json->kind, "management.nvidia.com/gpu");
+  EXPECT_EQ(json->driver_version, "580.95.05");
+  const auto jetson = parse_cdi("cdiVersion: 0.5.0\nkind: nvidia.com/gpu\n- libcuda.so.1.1\n");
+  ASSERT_TRUE(jetson);
+  EXPECT_FALSE(jetson->driver_version);
+  for (const char* other : {"", "kind: nvidia.com/gpu", "cdiVersion: 0.5.0\nkind: amd.com/gpu",
+                            "cdiVersion: x\nkind: nvidia.com/gpu", "cdiVersion", "cdiVersion:"})
+    EXPECT_FALSE(parse_cdi(other)) << other;
+}
+
 TEST(Toolkits, CudaVersions) {
   EXPECT_EQ(parse_cuda_version_json(R"({"cuda":{"name":"CUDA SDK","version":"12.4.1"}})"),
             "12.4.1");
