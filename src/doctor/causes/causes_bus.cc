@@ -81,6 +81,16 @@ std::vector<Match> no_gpu(const Facts& facts) {
   return {match};
 }
 
+// WSL 1 translates system calls; its "kernel" has a capital M (4.4.0-19041-Microsoft).
+std::vector<Match> in_wsl1(const Facts& facts) {
+  const auto& machine = facts.machine;
+  if (!machine.system.kernel_release.ends_with("-Microsoft") || !machine.gpus.empty()) return {};
+  Match match;
+  match.evidence.push_back(evidence("kernel release", machine.system.kernel_release));
+  if (machine.nvidia.libraries.empty()) match.severity = Severity::warning;
+  return {match};
+}
+
 // An address that a GPU's driver wrote about, and where no function is now.
 std::vector<LogHit> of_absent_gpus(const Machine& machine) {
   auto hits =
@@ -221,6 +231,19 @@ std::vector<Cause> bus_causes() {
        .explains = {"nvml-start-failed", "cuda-start-failed", "nvml-library-missing",
                     "cuda-library-missing", "expected-gpu-count"},
        .match = missing},
+      {.id = "wsl1",
+       .title = "WSL 1 has no GPU",
+       .explanation = "This distribution runs in WSL 1, which has neither GPUs nor a PCI bus.",
+       .cure =
+           "In Windows, convert the distribution to WSL 2 (wsl --set-version NAME 2), and remove "
+           "NVIDIA's driver for Linux from it: its libraries come from Windows.",
+       .action = Action::configure,
+       .terms = CureTerms{CureRisk::ends_processes, CurePlace::windows, CureNeeds::nothing},
+       .backing = Backing::absent,
+       .explains = {"no-gpu", "pci-bus-unreadable", "nvml-start-failed", "cuda-start-failed",
+                    "nvml-library-missing", "cuda-library-missing", "driver-library-mismatch",
+                    "expected-gpu-count"},
+       .match = in_wsl1},
       {.id = "gpu-partition-unusable",
        .title = "Hyper-V gives this machine a GPU partition, and no driver runs it",
        .explanation =

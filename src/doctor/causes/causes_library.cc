@@ -105,6 +105,7 @@ std::vector<Match> wsl_driver_missing(const Facts& facts) {
   Match match = all_nvidia(facts);
   match.evidence.push_back(evidence("/dev/dxg", "Windows hands in a GPU"));
   if (!folders.empty() && nvidias == folders.end()) {
+    if (machine.amd.start) return {};  // asked through ROCm
     match.severity = Severity::info;
     match.title = "Windows hands in a GPU, and no driver of NVIDIA's";
     match.explanation = "CUDA needs NVIDIA's driver for Windows; the GPU here is another vendor's.";

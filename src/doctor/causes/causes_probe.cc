@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "doctor/facts.h"
+#include "machine/system/kernel_drivers.h"
 #include "machine/system/kernel_log.h"
 
 namespace gpuready::doctor {
@@ -87,6 +88,14 @@ bool start_failed(const Machine& machine, Vendor vendor) {
          (failed(machine.nvidia.nvml_start) || failed(machine.nvidia.cuda_start));
 }
 
+std::vector<PciAddress> set_aside(const Machine& machine) {
+  std::vector<PciAddress> found;
+  for (const auto& device : machine.pci)
+    if (device.is_gpu && device.driver && passes_through(*device.driver))
+      found.push_back(device.address);
+  return found;
+}
+
 // "Oops: 0000 [#1]" or "BUG: ...", then "RIP: 0010:function+0x2f/0xb0 [module]"; on Arm "Unable to
 // handle kernel ...", "Internal error: Oops", then "pc : function+0x2f/0xb0 [module]". A WARNING
 // writes such lines, too, and goes on (Linux: show_regs, __warn).
@@ -105,12 +114,24 @@ std::vector<Match> oopsed(const Facts& facts) {
       continue;
     const auto module = line.substr(line.rfind('[') + 1, line.size() - line.rfind('[') - 2);
     const auto vendor = vendor_of_writer(module);
-    if (!vendor || !any_gpu(machine, *vendor)) continue;
-    if (*vendor == Vendor::nvidia && i < load_line(machine)) continue;
-    Match match = about_all(machine, *vendor);
+    Match match;
+    if (module.starts_with("vfio")) {
+      match.pci = set_aside(machine);
+      if (match.pci.empty()) continue;
+      match.explanation =
+          "The kernel ended a thread that gave a GPU to a guest or took it back. "
+          "What it held stays locked, so the GPU cannot change hands.";
+      match.cure =
+          "Reboot; if it comes again, update the kernel, and what resets GPUs for it "
+          "(vendor-reset).";
+    } else {
+      if (!vendor || !any_gpu(machine, *vendor)) continue;
+      if (*vendor == Vendor::nvidia && i < load_line(machine)) continue;
+      match = about_all(machine, *vendor);
+      if (!start_failed(machine, *vendor)) match.severity = Severity::warning;
+    }
     match.title = fmt::format("The driver's module {} crashed in the kernel", quote(module));
     match.evidence = {evidence("kernel log", *oops), evidence("kernel log", line)};
-    if (!start_failed(machine, *vendor)) match.severity = Severity::warning;
     matches.push_back(std::move(match));
     oops.reset();
   }

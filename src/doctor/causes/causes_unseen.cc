@@ -110,12 +110,6 @@ std::vector<Match> blind(const Facts& facts) {
       match.cure = "Mount sysfs at /sys (in a container: do not mask it), and run this again.";
       match.command = "mount -t sysfs sysfs /sys";
       match.action = Action::configure;
-      if (machine.system.kernel_release.ends_with("-Microsoft")) {
-        match.title = "WSL 1 has no GPU";
-        match.explanation = "This distribution runs in WSL 1, which has neither GPUs nor a bus.";
-        match.cure = "In Windows, convert the distribution to WSL 2.";
-        match.command = "wsl.exe --set-version <distribution> 2";
-      }
     }
     if (asleep) match.title = "A suspended GPU was left asleep, and not asked";
     for (const auto* item : group.items)

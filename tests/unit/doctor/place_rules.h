@@ -103,7 +103,10 @@ inline void expect_terms(const Machine& machine, const Finding& finding) {
     const bool contained = machine.container.runtime || in_slurm_job(machine) ||
                            finding.id == "cgroup-revoked" || finding.id == "cuda-library-missing";
     EXPECT_TRUE(follows(place == CurePlace::launcher, contained)) << told;
-    EXPECT_TRUE(follows(place == CurePlace::windows, machine.system.wsl2)) << told;
+    EXPECT_TRUE(
+        follows(place == CurePlace::windows,
+                machine.system.wsl2 || machine.system.kernel_release.ends_with("-Microsoft")))
+        << told;
     EXPECT_TRUE(follows(place == CurePlace::host, inside)) << told;
     EXPECT_TRUE(follows(place == CurePlace::host || place == CurePlace::provider, !finding.command))
         << told;
