@@ -6,6 +6,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <system_error>
 #include <thread>
@@ -27,6 +28,32 @@ constexpr int kLookAtParentEveryMs = 1'000;
 }
 
 }  // namespace
+
+std::optional<std::string> read_channel_line() {
+  static std::string read_ahead;
+  char more[4096];
+  for (std::size_t searched = 0;;) {
+    if (const auto end = read_ahead.find('\n', searched); end != read_ahead.npos) {
+      std::string line = read_ahead.substr(0, end);
+      read_ahead.erase(0, end + 1);
+      return line;
+    }
+    searched = read_ahead.size();
+    const ssize_t count = read(kChannelDescriptor, more, sizeof more);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return std::nullopt;
+    read_ahead.append(more, static_cast<std::size_t>(count));
+  }
+}
+
+void write_channel_line(std::string line) {
+  line += '\n';
+  for (std::size_t written = 0; written < line.size();) {
+    const ssize_t count = write(kChannelDescriptor, line.data() + written, line.size() - written);
+    if (count < 0 && errno != EINTR) return;
+    if (count > 0) written += static_cast<std::size_t>(count);
+  }
+}
 
 void end_with_parent() {
   if (fcntl(kChannelDescriptor, F_GETFD) < 0) return;

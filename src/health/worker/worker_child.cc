@@ -1,10 +1,8 @@
 // The child side: opens one device, tests it, and tells on descriptor 3.
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <csignal>
 #include <memory>
 
@@ -25,15 +23,7 @@ constexpr double kProgressEveryMs = 50;
 std::atomic<bool> g_stop{false};
 void on_stop_signal(int) { g_stop.store(true); }
 
-void write_line(const Json& doc) {
-  const std::string text = dump_line(doc) + "\n";
-  std::size_t written = 0;
-  while (written < text.size()) {
-    const ssize_t count = ::write(kChannelDescriptor, text.data() + written, text.size() - written);
-    if (count < 0 && errno != EINTR) return;  // no one listens any more
-    if (count > 0) written += static_cast<std::size_t>(count);
-  }
-}
+void write_line(const Json& doc) { write_channel_line(dump_line(doc)); }
 
 void write_progress(const TestProgress& progress) {
   write_line({{"progress",
@@ -65,19 +55,6 @@ Result<Task> parse_task(std::string_view line, std::size_t devices) {
     return fail(ErrorKind::bad_input, "a task names a test for as many devices as there are");
   task.options = TRY(test_options_from_json(member(doc, "options")));
   return task;
-}
-
-// The next line of what the parent tells; nothing at its end.
-std::optional<std::string> read_line() {
-  std::string line;
-  char next = 0;
-  while (true) {
-    const ssize_t count = ::read(kChannelDescriptor, &next, 1);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return std::nullopt;
-    if (next == '\n') return line;
-    line += next;
-  }
 }
 
 // Host memory is bounded: by default 256 MiB, and never more than half of what is available.
@@ -185,7 +162,7 @@ int run_worker(std::span<const std::string> args) {
   };
   const std::size_t count = choices->size();
   Devices devices(std::move(*choices));
-  while (const auto line = read_line()) {
+  while (const auto line = read_channel_line()) {
     auto task = parse_task(*line, count);
     if (!task) return 2;
     const Verdict verdict = with_caveat(devices.run(std::move(*task), hooks));

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 
+#include "base/clock.h"
+#include "base/json.h"
 #include "base/paths.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "jobs/helper.h"
+#include "jobs/parent_watch.h"
 #include "vm/hot_reset.h"
 
 namespace gpuready::vm {
@@ -24,8 +26,8 @@ std::string text_of(Host& host, const std::string& path) {
   return text == "(null)" ? std::string() : text;
 }
 
-Result<std::string> act(Host& host, Storage& storage, std::span<const std::string> args) {
-  const auto &verb = args[0], &path = args[1], &value = args[2];
+Result<std::string> act(Host& host, Storage& storage, const AttributeRequest& request) {
+  const auto& [verb, path, value] = request;
   if (verb == attribute::kHash) {  // 1 lets the ROM be read, of a device that is awake
     const auto power = gpuready::folder_of(path) + "/power/control";
     const bool may_sleep = text_of(host, power) == "auto" && storage.write_attribute(power, "on");
@@ -45,31 +47,77 @@ Result<std::string> act(Host& host, Storage& storage, std::span<const std::strin
   return verb == attribute::kSet ? text_of(host, path) : std::string();
 }
 
+std::optional<AttributeRequest> request_from(const std::string& line) {
+  const auto doc = parse_json(line, "request");
+  if (!doc) return std::nullopt;
+  const auto text = [&](const char* key) { return get_string(*doc, key).value_or(""); };
+  AttributeRequest request{text("verb"), text("path"), text("value")};
+  const auto above = [&](std::string_view place) { return request.path.starts_with(place); };
+  if (!std::ranges::any_of(kPlaces, above) || contains(request.path, "/../")) return std::nullopt;
+  return request;
+}
+
 }  // namespace
 
-std::string attribute_answer(Host& host, Storage& storage, std::span<const std::string> args) {
-  const auto answer = act(host, storage, args);
-  if (answer) return "0\n" + *answer;
-  return fmt::format("{}\n{}", answer.error().code != 0 ? answer.error().code : EIO,
-                     answer.error().message);
+std::string attribute_answer(Host& host, Storage& storage, const AttributeRequest& request) {
+  const auto answer = act(host, storage, request);
+  if (answer) return dump_line({{"code", 0}, {"text", *answer}});
+  const Error& error = answer.error();
+  return dump_line({{"code", error.code != 0 ? error.code : EIO}, {"text", error.message}});
 }
 
 int run_attribute_child(std::span<const std::string> args) {
-  if (args.size() != 3) return kUsage;
-  const auto above = [&](std::string_view place) { return args[1].starts_with(place); };
-  if (!std::ranges::any_of(kPlaces, above) || contains(args[1], "/../")) return kUsage;
-  std::fputs(attribute_answer(*make_live_host(), live_storage(), args).c_str(), stdout);
+  if (!args.empty()) return kUsage;
+  end_with_parent();
+  const auto host = make_live_host();
+  while (const auto line = read_channel_line()) {
+    const auto request = request_from(*line);
+    if (!request) return kUsage;
+    write_channel_line(attribute_answer(*host, live_storage(), *request));
+  }
   return 0;
 }
 
-Result<std::string> ask_attribute(Host& host, const char* verb, const std::string& path,
-                                  const std::string& value, std::chrono::milliseconds deadline) {
-  Job job = helper_job({kAttributeChild, verb, path, value});
-  job.limits.time = deadline;
-  const auto outcome = TRY(host.run(job));
+Result<JobOutcome> AttributeChild::exchange(const AttributeRequest& request,
+                                            std::chrono::milliseconds deadline) {
+  const auto start = Clock::now();
+  if (child_) {  // it may have died since: the kernel kills it first if memory runs out
+    child_->limit({.time = deadline});
+    poll_jobs({&*child_}, start);
+  }
+  if (!child_ || child_->finished()) {
+    Job job = helper_job({kAttributeChild});
+    job.limits.time = deadline;
+    child_ = TRY(RunningJob::start(job));
+  }
+  child_->send(
+      dump_line({{"verb", request.verb}, {"path", request.path}, {"value", request.value}}) + "\n");
+  auto answer = child_->take_lines(kChannel);
+  for (; answer.empty() && !child_->finished(); answer = child_->take_lines(kChannel))
+    poll_jobs({&*child_}, Deadline::max());
+  JobOutcome outcome = child_->outcome();
+  if (!answer.empty()) outcome.channel = std::move(answer.front());
+  if (elapsed_ms(start) >= static_cast<double>(deadline.count()))
+    child_.reset();  // it may be killed
+  return outcome;
+}
+
+Result<std::string> AttributeChild::ask(const AttributeRequest& request,
+                                        std::chrono::milliseconds deadline) {
+  const auto& path = request.path;
+  const auto outcome = TRY(exchange(request, deadline));
+  if (const auto answer = parse_json(outcome.channel, "answer")) {
+    const auto code = static_cast<int>(get_int(*answer, "code").value_or(EIO));
+    auto text = get_string(*answer, "text").value_or("");
+    if (code == 0) return text;
+    auto failed = fail_errno(path, code);
+    if (!text.empty()) failed.error().message = printable(text);
+    return failed;
+  }
   switch (outcome.end) {
     case JobEnd::exited:
-      break;
+      return fail(ErrorKind::io, fmt::format("{}: the child that accesses it failed: {}", path,
+                                             printable(trim(outcome.err))));
     case JobEnd::hung:
     case JobEnd::timed_out:
       return fail(
@@ -82,16 +130,6 @@ Result<std::string> ask_attribute(Host& host, const char* verb, const std::strin
       return fail(ErrorKind::crashed, fmt::format("{}: the child that accesses it was {}", path,
                                                   to_string(outcome.end)));
   }
-  const auto line = outcome.out.find('\n');
-  const auto code = parse_int(outcome.out.substr(0, line));
-  if (outcome.exit_code != 0 || !code || line == outcome.out.npos)
-    return fail(ErrorKind::io, fmt::format("{}: the child that accesses it failed: {}", path,
-                                           printable(trim(outcome.err))));
-  auto answer = outcome.out.substr(line + 1);
-  if (*code == 0) return answer;
-  auto failed = fail_errno(path, static_cast<int>(*code));
-  if (!answer.empty()) failed.error().message = printable(answer);
-  return failed;
 }
 
 }  // namespace gpuready::vm

@@ -13,7 +13,6 @@
 #include "machine/pci/pci_addresses.h"
 #include "machine/pci/pci_files.h"
 #include "vm/actions.h"
-#include "vm/attribute_child.h"
 #include "vm/identity.h"
 #include "vm/readiness.h"
 
@@ -523,9 +522,9 @@ Result<std::vector<Done>> hold(Hands& hands) {
             device.text(), printable(last_component(*driver))));
         continue;
       }
-      const auto held =
-          ask_attribute(hands.host, attribute::kSet, folder_of(device) + "/driver_override",
-                        kHoldOverride, hands.driver_deadline);
+      const auto held = hands.attributes.ask(
+          {attribute::kSet, folder_of(device) + "/driver_override", kHoldOverride},
+          hands.driver_deadline);
       if (held) {
         done.outcome.done.push_back(what);
       } else if (!done.outcome.error) {

@@ -11,7 +11,6 @@
 #include "machine/inspect.h"
 #include "machine/pci/pci_files.h"
 #include "vm/actions.h"
-#include "vm/attribute_child.h"
 #include "vm/clean/clean.h"
 #include "vm/inventory.h"
 #include "vm/mediated.h"
@@ -66,7 +65,7 @@ class Actor {
   }
 
   Result<std::string> ask(const char* verb, const std::string& path, const std::string& value) {
-    return ask_attribute(hands_.host, verb, path, value, hands_.driver_deadline);
+    return hands_.attributes.ask({verb, path, value}, hands_.driver_deadline);
   }
 
   Result<void> write_to(const std::string& path, const std::string& value) {

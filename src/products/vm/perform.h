@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "host/storage.h"
+#include "vm/attribute_child.h"
 #include "vm/clean/clean.h"
 #include "vm/journal.h"
 #include "vm/plan.h"
@@ -22,6 +23,7 @@ namespace gpuready::vm {
 struct Hands {
   Host& host;
   Storage& storage;
+  AttributeChild& attributes;
   std::string folder = kJournalFolder;
   std::chrono::milliseconds driver_deadline{60'000};  // to bind, unbind, reset
   std::chrono::milliseconds clean_deadline{3'600'000};

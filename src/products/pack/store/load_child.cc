@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -161,26 +160,7 @@ Result<void> LoadDriver::compare(const Probe& probe, const std::vector<Address>&
   return {};
 }
 
-void say(const Json& doc) {
-  const std::string text = dump_line(doc) + "\n";
-  for (std::size_t written = 0; written < text.size();) {
-    const auto count = ::write(kChannelDescriptor, text.data() + written, text.size() - written);
-    if (count < 0 && errno != EINTR) return;
-    if (count > 0) written += static_cast<std::size_t>(count);
-  }
-}
-
-// One line; the parent keeps the channel open.
-std::string read_line() {
-  std::string line;
-  char byte = 0;
-  for (;;) {
-    const auto count = ::read(kChannelDescriptor, &byte, 1);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0 || byte == '\n') return line;
-    line += byte;
-  }
-}
+void say(const Json& doc) { write_channel_line(dump_line(doc)); }
 
 using Files = std::map<std::string, MappedFile>;
 
@@ -286,7 +266,7 @@ int run_load_child(std::span<const std::string> args) {
 
 int run_load_here(std::span<const std::string> args) {
   end_with_parent();
-  const auto request = parse_json(read_line(), "request");
+  const auto request = parse_json(read_channel_line().value_or(""), "request");
   const auto done = args.empty() ? fail(ErrorKind::bad_input, "the package's folder is missing")
                     : request    ? load_all(args[0], *request)
                                  : std::unexpected(request.error());

@@ -76,7 +76,8 @@ int carry_out(std::string command, const VmAttachOptions& options, Act act) {
   const auto host = make_live_host();
   catch_interrupts();
   ProgressLine progress(options.globals.quiet);
-  vm::Hands hands{.host = *host, .storage = live_storage()};
+  vm::AttributeChild attributes;
+  vm::Hands hands{.host = *host, .storage = live_storage(), .attributes = attributes};
   if (!options.clean_with.empty()) {
     if (const auto kernel = vm::guest_kernel(*host, options.clean_with); !kernel)
       return complain({kernel.error().kind, "--clean-with: " + kernel.error().message, 0});

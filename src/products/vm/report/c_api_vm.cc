@@ -72,7 +72,8 @@ template <class Act>
 Result<Json> carry_out(const char* command, Act act) {
   const auto start = Clock::now();
   const auto host = make_live_host();
-  vm::Hands hands{.host = *host, .storage = live_storage()};
+  vm::AttributeChild attributes;
+  vm::Hands hands{.host = *host, .storage = live_storage(), .attributes = attributes};
   return document_of(VmOperation{.done = TRY(act(hands))}, *host, command, start);
 }
 

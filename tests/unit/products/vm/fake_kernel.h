@@ -21,7 +21,7 @@
 
 namespace gpuready::vm {
 
-class FakeKernel : public Host, public Storage {
+class FakeKernel : public Host, public Storage, public AttributeChild {
  public:
   struct Device {
     std::string native;  // driver that knows its ids; empty: none
@@ -230,6 +230,7 @@ class FakeKernel : public Host, public Storage {
   }
   Result<std::string> kernel_log() override { return log; }
   Result<JobOutcome> run(const Job& job) override;
+  Result<JobOutcome> exchange(const AttributeRequest& request, std::chrono::milliseconds) override;
   std::vector<ProbeDocument> probe(const std::vector<ProbeRequest>& requests) override {
     std::vector<ProbeDocument> documents;
     for (const auto& request : requests) {
@@ -287,6 +288,7 @@ class FakeKernel : public Host, public Storage {
     outer = &storage;
     return {.host = *this,
             .storage = storage,
+            .attributes = *this,
             .folder = "/state",
             .clean_with = clean_with,
             .test_in_guest = [this](Host&, Storage&, const GuestTest& test) {
@@ -403,30 +405,33 @@ inline Result<void> FakeKernel::write_attribute(const std::string& path, std::st
   return {};
 }
 
-inline Result<JobOutcome> FakeKernel::run(const Job& job) {
+inline Result<JobOutcome> FakeKernel::exchange(const AttributeRequest& request,
+                                               std::chrono::milliseconds) {
   JobOutcome out;
-  if (!job.args.empty() && job.args[0] == "__attribute") {
-    // unbind is a driver's, and names the device in what is written.
-    const auto named = devices.find(job.args[3]);
-    const auto* device = named == devices.end() ? device_of(job.args[2]) : &named->second;
-    if (device && !device->hangs_at.empty() && job.args[2].ends_with("/" + device->hangs_at)) {
-      out.end = JobEnd::hung;
-      out.abandoned = true;
-      out.waits_in = "nv_pci_remove";
-      return out;
-    }
-    if (job.args[1] == attribute::kHotReset) {
-      for (const auto address : split(job.args[3], " ")) {
-        auto& reset = devices.at(std::string(address));
-        EXPECT_EQ(reset.bound, "vfio-pci") << address;
-        ++reset.resets;
-      }
-      out.out = "0\n";
-      return out;
-    }
-    out.out = attribute_answer(*this, *outer, std::span(job.args).subspan(1));
+  // unbind is a driver's, and names the device in what is written.
+  const auto named = devices.find(request.value);
+  const auto* device = named == devices.end() ? device_of(request.path) : &named->second;
+  if (device && !device->hangs_at.empty() && request.path.ends_with("/" + device->hangs_at)) {
+    out.end = JobEnd::hung;
+    out.abandoned = true;
+    out.waits_in = "nv_pci_remove";
     return out;
   }
+  if (request.verb != attribute::kHotReset) {
+    out.channel = attribute_answer(*this, *outer, request);
+    return out;
+  }
+  for (const auto address : split(request.value, " ")) {
+    auto& reset = devices.at(std::string(address));
+    EXPECT_EQ(reset.bound, "vfio-pci") << address;
+    ++reset.resets;
+  }
+  out.channel = R"({"code":0,"text":""})";
+  return out;
+}
+
+inline Result<JobOutcome> FakeKernel::run(const Job& job) {
+  JobOutcome out;
   if (!job.args.empty() && job.args[0] == "check") {
     commands.push_back("check");
     out.out = dump(report_of(job.args[4]));
