@@ -49,3 +49,17 @@ attached_machine() {  # FILE [OPTION...]
        ([{plan: .operations[0].plan, boot_id: "1"}, {end: "done"}] | map(tojson) | join("\n") + "\n")}}' \
     plan.json >"$file"
 }
+# The machine HOST of attached_machine with VFIO's driver on what is attached: vfio_machine HOST FILE
+vfio_machine() {
+  jq --arg base "$1" '.extends = $base | del(.files) | .links = ([0, 1] |
+    map({key: "/sys/devices/pci0000:16/0000:16:01.0/0000:17:00.\(.)/driver",
+         value: "../../../../bus/pci/drivers/vfio-pci"}) | from_entries)' "$1" >"$2"
+}
+# A QEMU that runs nothing and listens: monitor SOCKET OPTION...
+monitor() {
+  local socket=$1
+  shift
+  qemu-system-x86_64 -S -nodefaults -display none -machine q35 -m 64 -qmp "unix:$socket,server=on,wait=off" "$@" 2>/dev/null &
+  for _ in {1..500}; do [ ! -S "$socket" ] || return 0; sleep 0.01; done
+  die "QEMU makes no $socket"
+}

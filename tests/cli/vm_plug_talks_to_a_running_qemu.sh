@@ -2,18 +2,10 @@
 # What is attached in a recording is not here, so a real QEMU refuses it. A QEMU with no empty port is refused before.
 command -v qemu-system-x86_64 >/dev/null || skip "needs qemu-system-x86_64"
 trap 'kill $(jobs -p) 2>/dev/null' EXIT
-monitor() {  # SOCKET OPTION...
-  local socket=$1
-  shift
-  qemu-system-x86_64 -S -nodefaults -display none -machine q35 -m 64 -qmp "unix:$socket,server=on,wait=off" "$@" &
-  for _ in {1..500}; do [ ! -S "$socket" ] || return 0; sleep 0.01; done
-  die "QEMU makes no $socket"
-}
 attached_machine host.json
 expect_exit 1 "$GPUREADY" vm plug --for web-1 --qmp none --replay host.json
 expect_in "its driver is nvidia and not VFIO's" "$err"
-jq '.extends = "host.json" | del(.files) | .links = ([0, 1] | map({key: "/sys/devices/pci0000:16/0000:16:01.0/0000:17:00.\(.)/driver",
-    value: "../../../../bus/pci/drivers/vfio-pci"}) | from_entries)' host.json >attached.json
+vfio_machine host.json attached.json
 plug() { expect_exit "$1" "$GPUREADY" vm "${@:2}" --for web-1 --replay attached.json; }
 plug 3 plug --qmp none
 expect_in "none: No such file or directory; start QEMU with -qmp unix:none,server=on,wait=off" "$err"

@@ -117,7 +117,7 @@ TEST_F(CommandTable, TimesGpusAndDriversAreWrittenAlikeEverywhere) {
   EXPECT_GE(drivers, 4u);
 }
 
-// Each as the parser takes it; tests/cli/examples_of_help_run.sh runs those that can be run.
+// Each as the parser takes it; tests/cli/examples_of_help_run.sh runs them.
 TEST_F(CommandTable, HelpBeginsWithExamplesThatParse) {
   unsigned count = 0;
   const auto each = [&](std::span<const CommandEntry> entries, const std::string& parent,
