@@ -168,7 +168,7 @@ def compare(gpuready, archives, folder, every=1):
     """How many machines were compared, of how many a load report, and what differs. No machine: no device code."""
     release = Release(gpuready, archives, folder)
     newest = release.explained(GPUS)
-    if not any(explained.loads(gpu) for explained in newest.values() for gpu in GPUS):
+    if not any(explained.answers[gpu] for explained in newest.values() for gpu in GPUS):
         return 0, 0, []
     if why := release.adopt():
         if "no GPU of NVIDIA's loads all" not in why:
