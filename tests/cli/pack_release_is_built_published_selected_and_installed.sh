@@ -46,6 +46,14 @@ expect_in "is not above 1.0" "$err"
 expect_exit 0 "$GPUREADY" pack install release --key "$public" --variant modern --no-load-test --json=install.json
 [ "$(cat home/.local/share/seed-libs/gpu-libs/current/shared)" = same ] || die "nothing is installed"
 [ "$(jq -r .variant home/.config/seed-libs/gpu-package-info.json)" = modern ] || die "no information"
+[ "$(jq -c '[.considered[] | select(.chosen) | .name]' install.json)" = '["modern"]' ] || die "what is taken: $(cat install.json)"
+expect_in "--variant names modern." "$(jq -r '.considered[] | select(.name == "cpu") | .why_not' install.json)"
+# What an installation decides, it says as select does.
+expect_exit 0 "$GPUREADY" pack select release --key "$public" --gpu 8.6 --driver 535.104.05 --json=select.json
+expect_exit 0 "$GPUREADY" pack install release --gpu 8.6 --driver 535.104.05 --dry-run --json=planned.json
+for key in variants reason gpus driver unserved considered; do
+  [ "$(jq -c ".$key" select.json)" = "$(jq -c ".$key" planned.json)" ] || die "$key: $(jq -c ".$key" select.json planned.json)"
+done
 expect_exit 0 "$GPUREADY" pack install release --variant latest --no-load-test
 expect_exit 0 "$GPUREADY" pack list --json=list.json
 [ "$(jq '.packages[0].current' list.json)" = 2 ] || die "not two versions"
@@ -104,6 +112,16 @@ record=$(readlink -f home/.local/share/seed-libs/gpu-libs/current)/.gpuready/ins
 sed -i 's/"machine": "driver [^ ,]*/"machine": "driver 1.2.3/' "$record"
 expect_exit 0 "$GPUREADY" pack env seed-libs --check
 expect_in "still the right one" "$(echo $out)"
+# Another machine, or this one after a change, is asked about without a look at this one.
+rm -rf asked && expect_exit 0 "$GPUREADY" pack install release --key "$public" --to asked --gpu none
+expect_exit 0 "$GPUREADY" pack env --to asked --check --gpu none
+expect_in "The variant cpu is right for that machine, too." "$(echo $out)"
+expect_exit 1 "$GPUREADY" pack env --to asked --check --gpu 9.0 --driver 580 --json=env.json
+[ "$(jq -c '[.variant, .right, .changed]' env.json)" = '["latest",false,null]' ] || die "$(cat env.json)"
+expect_exit 1 "$GPUREADY" pack env --to asked --check --replay "$SOURCE/tests/pack/machines/quadro-m2200.json"
+expect_in "That machine needs the variant legacy." "$(echo $out)"
+expect_exit 2 "$GPUREADY" pack env --to asked --gpu 9.0
+rm -rf asked
 expect_exit 0 "$GPUREADY" pack gc seed-libs
 # Without libraries there is no folder to put first: an empty part of the variable is the current folder.
 [ "$(LD_LIBRARY_PATH=/x "$GPUREADY" pack env seed-libs)" = "" ] || die "pack env names folders without libraries"

@@ -26,6 +26,19 @@ static int takes_target(const char* image) {
   return needed <= capability;
 }
 
+/* The same of machine code, as toolkits before CUDA 12.8 wrote it: the low byte of its flags is the
+ * capability, the next one says whether it is for only that one. It runs from there on within its
+ * major version; a system on a chip shares none. */
+static int takes_cubin(const char* image) {
+  static const int kOnChips[] = {53, 62, 72, 87, 88, 101, 110};
+  const int capability = fake_capability(), made_for = (unsigned char)image[48];
+  if (image[7] != 0x33 || made_for == capability) return 1;
+  for (size_t i = 0; i < sizeof kOnChips / sizeof *kOnChips; ++i) {
+    if (kOnChips[i] == capability || kOnChips[i] == made_for) return 0;
+  }
+  return made_for / 10 == capability / 10 && made_for < capability && (image[49] & 8) == 0;
+}
+
 /* The PTX ISA of a CUDA release: NVIDIA, "PTX ISA", release history. */
 static void newest_ptx(char* text, size_t size) {
   const int version = fake_driver_version(), major = version / 1000, minor = version % 1000 / 10;
@@ -41,6 +54,11 @@ static void newest_ptx(char* text, size_t size) {
 
 static int load(struct fake_module* module, const char* image, char* log, size_t log_bytes) {
   char text[64];
+  const int is_cubin = memcmp(image, "\177ELF", 4) == 0;
+  if (is_cubin && !takes_cubin(image)) return 209;
+  /* Machine code and containers of it are not looked into: no kernel of theirs runs here. */
+  if (is_cubin || memcmp(image, "\x50\xed\x55\xba", 4) == 0)
+    image = ".version 5.0\n.target sm_50\n.address_size 64\n";
   const char* version = strstr(image, ".version ");
   if (!version) {
     if (log) snprintf(log, log_bytes, "ptxas fatal: no version in this text");

@@ -1,6 +1,6 @@
 /* The NVML of the GPU that fake_cuda_ptx plays: one that lacks nothing, with the size and the
- * number of SMs that FAKE_CUDA names. Declared from the NVML API reference, independently of the
- * program. */
+ * number of SMs that FAKE_CUDA names, and the driver's version (driver=535.104.05). Declared from
+ * the NVML API reference, independently of the program. */
 #define _GNU_SOURCE
 #include <stddef.h>
 #include <time.h>
@@ -28,9 +28,17 @@ static int put(char* out, unsigned size, const char* text) {
 
 API nvmlInit_v2(void) { return OK; }
 API nvmlShutdown(void) { return OK; }
-API nvmlSystemGetDriverVersion(char* out, unsigned size) { return put(out, size, "580.159.04"); }
+API nvmlSystemGetDriverVersion(char* out, unsigned size) {
+  char text[32];
+  return put(out, size, option("driver", text, sizeof text) ? text : "580.159.04");
+}
 API nvmlSystemGetNVMLVersion(char* out, unsigned size) { return put(out, size, "13.580.159.04"); }
-API nvmlSystemGetCudaDriverVersion_v2(int* out) { return *out = 13000, OK; }
+API nvmlSystemGetCudaDriverVersion_v2(int* out) {
+  char text[32];
+  int major = 13, minor = 0;
+  if (option("cuda", text, sizeof text)) sscanf(text, "%d.%d", &major, &minor);
+  return *out = 1000 * major + 10 * minor, OK;
+}
 API nvmlDeviceGetCount_v2(unsigned* out) { return *out = 1, OK; }
 API nvmlDeviceGetHandleByIndex_v2(unsigned index, device* out) {
   return *out = &g_gpu, index == 0 ? OK : INVALID;

@@ -22,6 +22,7 @@ namespace {
 
 struct PackEnvOptions {
   Globals globals;
+  MachineOptions machine;
   std::optional<std::string> name, to, variant;
   bool check = false;
 };
@@ -52,25 +53,29 @@ Result<EnvReport> environment_of(const InstalledPackage& here,
   return found;
 }
 
-// Only files are read unless something changed, so that a program can ask at each start.
-Result<EnvReport> check(const InstalledPackage& here, bool named_by_folder) {
-  const auto current = TRY(pack::read_current(here.store()));
+// What changed on this machine since the installation. Only files are read.
+std::optional<std::string> change_since(const pack::Installed& installed,
+                                        const InstalledPackage& here) {
   const auto now = pack::machine_mark(inspect(*here.host, {.libraries = false}));
+  if (!installed.machine) return "it was installed without a look at this machine";
+  if (now == *installed.machine) return std::nullopt;
+  return fmt::format("it was installed for {}, and {} is here now", *installed.machine, now);
+}
+
+// Nothing is decided unless something changed, so that a program can ask at each start.
+Result<EnvReport> check(const InstalledPackage& here, const PackEnvOptions& options) {
+  const auto current = TRY(pack::read_current(here.store()));
   EnvReport found;
-  found.checked = true;
-  if (!current.installed.machine) {
-    found.change = "it was installed without a look at this machine";
-  } else if (now != *current.installed.machine) {
-    found.change =
-        fmt::format("it was installed for {}, and {} is here now", *current.installed.machine, now);
-  } else {
-    return found;
+  found.checks = options.machine.is_this_one() ? EnvCheck::this_machine : EnvCheck::another_machine;
+  if (found.checks == EnvCheck::this_machine) {
+    found.change = change_since(current.installed, here);
+    if (!found.change) return found;
+    found.again = fmt::format("gpuready pack install {}", current.installed.from);
+    if (options.to) found.again += " --to " + here.places.store;
   }
-  const auto selection = pack::select_variant(current.manifest, TRY(machine_for({})));
-  if (!selection.variants.empty()) found.variant = join(selection.variants, "+");
+  const auto selection = pack::select_variant(current.manifest, TRY(machine_for(options.machine)));
+  if (!selection.variants.empty()) found.variant = pack::set_of(selection.variants);
   found.right = found.variant == current.installed.variant;
-  found.again = fmt::format("gpuready pack install {}", current.installed.from);
-  if (named_by_folder) found.again += " --to " + here.places.store;
   return found;
 }
 
@@ -78,8 +83,7 @@ int run_pack_env(const PackEnvOptions& options) {
   const auto start = Clock::now();
   const auto here = open_here(options.name, options.to);
   if (!here) return complain(here.error(), exit_of_error(here.error()));
-  const auto found =
-      options.check ? check(*here, options.to.has_value()) : environment_of(*here, options.variant);
+  const auto found = options.check ? check(*here, options) : environment_of(*here, options.variant);
   if (!found) return complain(found.error(), exit_of_error(found.error()));
   Envelope envelope = begin_envelope("pack env");
   conclude(*found, envelope);
@@ -106,11 +110,13 @@ void declare_pack_env(CommandSpec& command) {
        .value = &options->check,
        .help = "Check whether the GPUs and the driver are still those of the installation"},
   });
+  add_machine_options(command, options->machine, "--check");
   add_output(command, options->globals);
   command.footer =
       "For a shell: eval \"$(gpuready pack env NAME)\". Comments name the system libraries that "
-      "the\npackage replaces. Exit codes: 0 done, or nothing changed; 1 this machine now needs "
-      "another\nvariant; 2 nothing is installed.";
+      "the\npackage replaces. --check --gpu or --replay says whether what is installed is right "
+      "for\nanother machine, or for this one after a change. Exit codes: 0 done, or nothing "
+      "changed; 1 the\nmachine needs another variant; 2 nothing is installed.";
 }
 
 }  // namespace gpuready::cli

@@ -19,7 +19,7 @@ namespace gpuready::cli {
 namespace {
 
 struct PackExplainOptions {
-  Globals globals;  // of them the output's, --replay, --fake and --timeout
+  Globals globals;  // of them the output's and --replay
   std::string path;
   std::vector<std::string> gpus;
   std::optional<std::string> driver, cuda;
@@ -32,59 +32,33 @@ Result<std::optional<Version>> cuda_option(const std::optional<std::string>& tex
   return version;
 }
 
-struct Subject {
-  std::vector<ExplainedGpu> gpus;
-  pack::Driver driver;
-};
-
-Result<Subject> named(const PackExplainOptions& options) {
-  Subject subject;
-  for (const std::string& word : options.gpus)
-    for (auto& gpu : TRY(targets_named("--gpu", word))) subject.gpus.push_back({gpu, gpu.name()});
-  return subject;
-}
-
-// The GPUs of this machine, or of a recording, each kind once.
-Result<Subject> of_machine(const PackExplainOptions& options) {
-  auto host = TRY(open_host(options.globals));
-  const Machine machine = TRY(inspect_as_asked(*host, options.globals, {}));
-  Subject subject;
-  for (const Gpu& gpu : machine.gpus) {
-    const auto& target = gpu.compute_capability ? gpu.compute_capability : gpu.gfx_target;
-    if (!target) continue;
-    const auto parsed = pack::parse_target_gpu(*target);
-    if (!parsed || std::any_of(subject.gpus.begin(), subject.gpus.end(),
-                               [&](const auto& known) { return known.gpu == *parsed; }))
-      continue;
-    subject.gpus.push_back({*parsed, fmt::format("{} ({})", gpu.name, parsed->name())});
-  }
-  if (subject.gpus.empty())
-    return fail(ErrorKind::no_device, "found no GPU of a known architecture: name one with --gpu");
-  const auto& nvidia = machine.nvidia;
-  const auto& version = nvidia.driver_version ? nvidia.driver_version : nvidia.module_version;
-  if (version) subject.driver.version = parse_version(*version);
-  if (nvidia.cuda_version) subject.driver.cuda = parse_version(*nvidia.cuda_version);
-  return subject;
+// Each kind once.
+Result<std::vector<ExplainedGpu>> kinds_of(const pack::SelectMachine& machine) {
+  std::vector<ExplainedGpu> kinds;
+  for (const auto& gpu : machine.gpus)
+    if (std::ranges::find(kinds, gpu.target, &ExplainedGpu::gpu) == kinds.end())
+      kinds.push_back({gpu.target, gpu.text()});
+  if (kinds.empty())
+    return fail(ErrorKind::no_device,
+                "found no GPU of a known architecture that programs can use: name one with --gpu");
+  return kinds;
 }
 
 Result<int> run_pack_explain(const PackExplainOptions& options) {
   const auto start = Clock::now();
   const auto host = make_live_host();
   if (!is_url(options.path)) TRY(host->status(options.path));
-  auto subject = options.gpus.empty() ? of_machine(options) : named(options);
-  if (!subject)
-    return complain(subject.error(), subject.error().kind == ErrorKind::no_device
-                                         ? Exit::required_absent
-                                         : Exit::usage);
+  auto machine = TRY(machine_for({.gpus = options.gpus, .replay = options.globals.replay}));
+  auto gpus = kinds_of(machine);
+  if (!gpus) return complain(gpus.error(), Exit::required_absent);
   const auto driver = TRY(version_option("--driver", options.driver));
   const auto cuda = TRY(cuda_option(options.cuda));
   // What is named goes before what the machine says; its CUDA then follows from the driver.
-  if (driver) subject->driver = {.version = driver, .cuda = {}};
-  if (cuda) subject->driver.cuda = cuda;
+  if (driver) machine.driver = {.version = driver, .cuda = {}};
+  if (cuda) machine.driver.cuda = cuda;
 
   const auto inspection = TRY(inspect_shown(*host, options.path, options.globals.quiet));
-  const Explanation explanation =
-      explain_all(inspection, std::move(subject->gpus), subject->driver);
+  const Explanation explanation = explain_all(inspection, std::move(*gpus), machine.driver);
   Envelope envelope = begin_envelope("pack explain");
   envelope.exit = exit_of(explanation);
   return deliver_report(envelope, explanation, start, options.globals);

@@ -70,7 +70,7 @@ InstallReport install(const PackInstallOptions& options) {
   best.to = options.to;
   best.variant = options.variant;
   // A machine that is not this one cannot be tried.
-  best.load_test = !options.no_load_test && options.machine.gpus.empty() && !options.machine.replay;
+  best.load_test = !options.no_load_test && options.machine.is_this_one();
   best.how.dry_run = options.dry_run;
   best.how.always_test = options.report.has_value();
   best.how.verify = options.verify;
@@ -96,8 +96,7 @@ Result<void> may_be_written(const std::string& path) {
 // Nothing is installed yet: what would keep the report from being written, and the key that signs.
 Result<std::optional<pack::SecretKey>> prepare_report(const PackInstallOptions& options) {
   if (!options.report) return std::nullopt;
-  if (options.dry_run || options.no_load_test || !options.machine.gpus.empty() ||
-      options.machine.replay)
+  if (options.dry_run || options.no_load_test || !options.machine.is_this_one())
     return fail(ErrorKind::bad_input,
                 "--report says what loaded on this machine: it does not go with --dry-run, "
                 "--no-load-test, --gpu or --replay");
@@ -186,6 +185,7 @@ void declare_pack_install(CommandSpec& command) {
        .seconds = true},
   });
   add_machine_options(command, options->machine);
+  command.add({free_memory_option(options->machine)});
   add_output(command, options->globals);
   command.footer =
       "If a variant cannot be downloaded or does not load, the CPU variant replaces it, with "

@@ -30,10 +30,9 @@ Result<SelectReport> select_for_pip(const PackSelectOptions& options) {
     return fail(ErrorKind::bad_input,
                 fmt::format("{}: pip's builds of it are not known here; those of {} are",
                             options.from, join(pack::pip_packages(), ", ")));
-  SelectReport report{builds->name, {}, TRY(machine_for(options.machine)), {}};
-  report.selection = pack::select_variant(*builds, report.machine);
+  SelectReport report{builds->name, {}, pack::decide(*builds, TRY(machine_for(options.machine)))};
   // There is one for the CPU, which has no floors.
-  report.version = pack::pip_version(report.name, report.selection.variants.front());
+  report.version = pack::pip_version(report.name, report.decision.selection.variants.front());
   return report;
 }
 
@@ -48,18 +47,18 @@ std::string names_of(const std::vector<std::size_t>& gpus, const pack::SelectMac
 // One line for pip on standard output. On standard error what it leaves out: GPUs that need another
 // build, thus another environment, and those that none serves.
 Result<int> print_for_pip(const SelectReport& report) {
-  const auto& selection = report.selection;
+  const auto& [machine, selection] = report.decision;
   const auto& first = selection.variants.front();
   if (selection.for_cpu || selection.variants.size() > 1 || !selection.unserved.empty())
     complain(selection.reason);
   for (const auto& build : selection.considered)
     if (build.chosen && !selection.for_cpu && selection.variants.size() > 1)
-      complain(fmt::format("{} serves {}{}", build.name, names_of(build.serves, report.machine),
+      complain(fmt::format("{} serves {}{}", build.name, names_of(build.serves, machine),
                            build.name == first ? ""
                                                : ": in an environment of its own, pip install " +
                                                      pack::pip_arguments(report.name, build.name)));
   if (!selection.for_cpu && !selection.unserved.empty())
-    complain("no build serves " + names_of(selection.unserved, report.machine));
+    complain("no build serves " + names_of(selection.unserved, machine));
   TRY(write_file("-", pack::pip_arguments(report.name, first) + "\n"));
   return static_cast<int>(exit_of(selection));
 }
@@ -73,10 +72,8 @@ Result<SelectReport> select(const PackSelectOptions& options, bool& not_trusted)
   const auto read = pack::read_trusted_release(*host, *origin, key, options.to);
   not_trusted = !read && read.error().kind == ErrorKind::bad_input;
   const auto release = TRY(read);
-  SelectReport report{
-      release.manifest.name, release.manifest.version, TRY(machine_for(options.machine)), {}};
-  report.selection = pack::select_variant(release.manifest, report.machine);
-  return report;
+  return SelectReport{release.manifest.name, release.manifest.version,
+                      pack::decide(release.manifest, TRY(machine_for(options.machine)))};
 }
 
 Result<int> run_pack_select(const PackSelectOptions& options) {
@@ -107,6 +104,7 @@ void declare_pack_select(CommandSpec& command) {
                 .type = "FORMAT",
                 .one_of = {"pip-index"}}});
   add_machine_options(command, options->machine);
+  command.add({free_memory_option(options->machine)});
   add_output(command, options->globals);
   command.footer =
       "Exit codes: 0 a variant was chosen, possibly the CPU variant; 1 the release is not "

@@ -8,26 +8,33 @@
 
 namespace gpuready::cli {
 
-void add_machine_options(CommandSpec& command, MachineOptions& options) {
+void add_machine_options(CommandSpec& command, MachineOptions& options, const char* needs) {
+  auto replay =
+      replay_option(options.replay, "Decide for a recorded machine or a machine script", "--gpu");
+  replay.needs = needs;
   command.add({
       {.name = "--gpu",
        .value = &options.gpus,
        .help = fmt::format("Decide for these GPUs instead of this machine's: {}; none: no GPU",
                            kGpuWords),
        .type = "LIST",
+       .needs = needs,
        .commas = true},
       {.name = "--driver",
        .value = &options.driver,
        .help = "Decide for this driver: 550 or 535.104.05",
        .type = "VERSION",
        .needs = "--gpu"},
-      {.name = "--free-mb",
-       .value = &options.free_mb,
-       .help = "Assume this much free memory on each GPU, for the choice of the model",
-       .type = "MB",
-       .needs = "--gpu"},
-      replay_option(options.replay, "Decide for a recorded machine or a machine script", "--gpu"),
+      std::move(replay),
   });
+}
+
+Option free_memory_option(MachineOptions& options) {
+  return {.name = "--free-mb",
+          .value = &options.free_mb,
+          .help = "Assume this much free memory on each GPU, for the choice of the model",
+          .type = "MB",
+          .needs = "--gpu"};
 }
 
 Result<std::vector<pack::TargetGpu>> targets_named(const char* option, const std::string& word) {

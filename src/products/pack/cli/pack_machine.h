@@ -9,11 +9,16 @@
 namespace gpuready::cli {
 
 struct MachineOptions {
-  std::vector<std::string> gpus;
-  std::optional<std::string> driver, replay;
-  std::optional<std::uint64_t> free_mb;
+  std::vector<std::string> gpus = {};
+  std::optional<std::string> driver = {}, replay = {};
+  std::optional<std::uint64_t> free_mb = {};
+
+  bool is_this_one() const { return gpus.empty() && !replay; }
 };
-void add_machine_options(CommandSpec& command, MachineOptions& options);
+// `needs`: an option that they go with.
+void add_machine_options(CommandSpec& command, MachineOptions& options,
+                         const char* needs = nullptr);
+Option free_memory_option(MachineOptions& options);
 
 // The architectures that a value names: a capability, a GPU of this machine by any of its names, or
 // an NVIDIA model, whether such a GPU is here or not.

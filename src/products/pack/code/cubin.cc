@@ -41,7 +41,7 @@ Sections read_sections(const Elf64_Ehdr& header, Bytes bytes) {
   const auto sections = read_elf_sections(header, pieces_of(bytes));
   found.known = sections.size() == header.e_shnum;
   for (const ElfSection& section : sections) {
-    found.kernel |= section.name.starts_with(".text.") && section.header.sh_size > 0;
+    found.kernel |= section.name.starts_with(kKernelSection) && section.header.sh_size > 0;
     if (section.name == ".nv.compat") found.compat = section.bytes;
     if (section.name == ".note.nv.tkinfo") found.tool_note = section.bytes;
   }

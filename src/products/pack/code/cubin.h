@@ -4,11 +4,15 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 
 #include "base/elf.h"
 #include "pack/code/code.h"
 
 namespace gpuready::pack {
+
+// Begins the name of each section with a kernel.
+inline constexpr std::string_view kKernelSection = ".text.";
 
 // `bytes` is the file, or as much of it as is there: the header suffices for the architecture, the
 // sections alone tell some suffixes and whether there is a kernel. Nothing where it is not a cubin.

@@ -13,6 +13,7 @@
 #include "host/folders.h"
 #include "host/mapped_file.h"
 #include "pack/code/archive.h"
+#include "pack/rules/releases.h"
 
 namespace gpuready::pack {
 namespace {
@@ -161,6 +162,9 @@ VariantRecipe& variant_of(Recipe& recipe, const ExistingPackage& package,
     known->name = package.variant;
     known->architectures_from_code = true;
   }
+  // The archive's own name is in no manifest.
+  if (const auto cudnn = cudnn_of_path(base_name(package.path)); cudnn && !known->floors.cudnn)
+    known->floors.cudnn = version_text(*cudnn);
   known->folder = folder_of(package, options) + "/files";
   known->exclude.insert(known->exclude.end(), options.exclude.begin(), options.exclude.end());
   return *known;

@@ -210,6 +210,8 @@ Result<BuiltVariant> build_variant(Host& host, const Recipe& recipe, const Varia
   built.variant.name = variant.name;
   built.variant.architectures = variant.architectures;
   built.variant.floors = variant.floors;
+  // Of files that are packed, write_archive() says the rest; names tell cuDNN's version.
+  for (const auto& entry : entries) built.variant.files.emplace_back().path = entry.path;
   tell("scanning");
   const auto found = TRY(options.scan(entries));
   built.variant.code = written(found);

@@ -37,8 +37,8 @@ Result<Json> select(const char* from, const char* key, const char* to) {
   const auto trusted = TRY(key_of(*host, key));
   const auto origin = TRY(pack::open_origin(*host, from));
   const auto release = TRY(pack::read_trusted_release(*host, *origin, trusted, text_of(to)));
-  SelectReport report{release.manifest.name, release.manifest.version, TRY(this_machine()), {}};
-  report.selection = pack::select_variant(release.manifest, report.machine);
+  const SelectReport report{release.manifest.name, release.manifest.version,
+                            pack::decide(release.manifest, TRY(this_machine()))};
   Envelope envelope = c_envelope(*host, "pack select", GPUREADY_VERSION, start);
   conclude(report, envelope);
   return to_json(report, envelope);

@@ -9,22 +9,27 @@
 namespace gpuready {
 void conclude(const EnvReport& report, Envelope& envelope) {
   envelope.exit = exit_of(report);
-  if (!report.checked) return;
-  if (!report.change)
+  if (report.checks == EnvCheck::none) return;
+  const auto variant = report.variant.value_or("");
+  if (report.checks == EnvCheck::another_machine)
+    envelope.conclusion =
+        report.right     ? fmt::format("The variant {} is right for that machine, too.", variant)
+        : report.variant ? fmt::format("That machine needs the variant {}.", variant)
+                         : "No variant fits that machine.";
+  else if (!report.change)
     envelope.conclusion = "The GPUs and the driver are those that it was installed for.";
   else if (report.right)
     envelope.conclusion = fmt::format(
         "The machine changed ({}), and the variant is still the right one.", *report.change);
   else
-    envelope.conclusion =
-        fmt::format("The machine changed ({}): {}.", *report.change,
-                    report.variant ? "the variant " + *report.variant + " is right now"
-                                   : "no variant fits now");
+    envelope.conclusion = fmt::format(
+        "The machine changed ({}): {}.", *report.change,
+        report.variant ? "the variant " + variant + " is right now" : "no variant fits now");
 }
 
 std::string render_terminal(const EnvReport& report, const Envelope& envelope,
                             const TerminalStyle& style) {
-  if (report.checked) {
+  if (report.checks != EnvCheck::none) {
     TerminalText out(style);
     const Tone tone = report.right ? Tone::good : Tone::bad;
     out.paragraph(0, {out.mark(tone) + " ", ink_of(tone)}, *envelope.conclusion);

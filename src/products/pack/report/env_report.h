@@ -13,13 +13,14 @@ namespace gpuready {
 struct ShadowedLibrary {
   std::string name, system;  // the system's path
 };
+// What --check is about, if it is given.
+enum class EnvCheck { none, this_machine, another_machine };
 struct EnvReport {
   std::vector<std::string> folders;  // with libraries
   std::vector<ShadowedLibrary> shadowed;
-  // Of --check.
-  bool checked = false;
-  std::optional<std::string> change;   // of the machine since
-  std::optional<std::string> variant;  // that is right now
+  EnvCheck checks = EnvCheck::none;
+  std::optional<std::string> change;   // of this machine since
+  std::optional<std::string> variant;  // that is right for the machine
   bool right = true;                   // it is the one that is installed
   std::string again;                   // the command that installs it
 };

@@ -218,20 +218,23 @@ FIELDS_OF(ConsideredFor) {
   DERIVED(by_jit, names_of(it.variant->by_jit, *it.machine),
           "Of these, those whose driver compiles most of its modules at the first start.", kAlways);
   DERIVED(problems, it.variant->problems, "Why it does not load on the others.", kAlways);
+  DERIVED(
+      why_not, it.variant->why_not,
+      "Why it is not chosen, where `problems` do not say it: another variant is better, or no GPU "
+      "needs it; of an installation, also why it was not taken although the rules chose it.");
   visit.hidden(&T::variant, &T::machine);
 }
 
-FIELDS_OF(SelectReport) {
-  FIELD(name, "Name of the package.", kAlways);
-  FIELD(version, "Version.", kAlways);
+FIELDS_OF(pack::Decision) {
+  visit.about("decision", "Which variant of a release a machine gets, and why.");
   DERIVED(variants, it.selection.variants,
-          "The variant that serves all GPUs, else the best set, the most useful first.", kAlways);
-  DERIVED(model, it.selection.model, "The model that the memory holds.");
+          "The variant that serves all GPUs, else the best set, the most useful first; of an "
+          "installation, what was installed, or was to be.",
+          kAlways);
   DERIVED(model_note, it.selection.model_note,
           "Why no model that needs memory is chosen, where nothing says how much is free.");
-  DERIVED(for_cpu, it.selection.for_cpu,
-          "Whether it is the CPU's variant, because no GPU is served.", kAlways);
-  DERIVED(reason, it.selection.reason, "Why, in one sentence.", kAlways);
+  DERIVED(for_cpu, it.selection.for_cpu, "Whether it is the CPU's variant.", kAlways);
+  DERIVED(reason, it.selection.reason, "Why, in one sentence.");
   DERIVED(gpus, it.machine.gpus, "The GPUs that were decided for.", kAlways);
   DERIVED(driver,
           it.machine.driver.version ? std::optional(pack::driver_text(*it.machine.driver.version))
@@ -246,8 +249,15 @@ FIELDS_OF(SelectReport) {
         for (const auto& variant : it.selection.considered) all.push_back({&variant, &it.machine});
         return all;
       },
-      "Every variant of the release.", kAlways);
+      "Every variant of the release; empty: it could not be read, or is not trusted.", kAlways);
   visit.hidden(&T::machine, &T::selection);
+}
+
+FIELDS_OF(SelectReport) {
+  FIELD(name, "Name of the package.", kAlways);
+  FIELD(version, "Version.", kAlways);
+  visit.merged(&T::decision);
+  DERIVED(model, it.decision.selection.model, "The model that the memory holds.");
 }
 DOCUMENT_OF(SelectReport, "pack-select", "A selected variant",
             "What `gpuready pack select` decided.",
@@ -280,6 +290,7 @@ FIELDS_OF(InstallReport) {
   FIELD(from, "Where it came from.");
   DERIVED(folder, it.outcome.folder, "The folder that programs use.");
   FIELD(model, "The model that the machine's memory holds.");
+  visit.merged(&T::decision);
   visit.merged(&T::outcome);
   visit.hidden(&T::notes, &T::load_report);
 }
@@ -312,15 +323,17 @@ FIELDS_OF(EnvReport) {
   FIELD(shadowed, "Libraries of the system that the package's replace.", kAlways);
   DERIVED(changed, it.change.has_value(),
           "Whether the GPUs or the driver changed since it was installed; of --check.",
-          {WHEN(it.checked)});
+          {WHEN(it.checks == EnvCheck::this_machine)});
   FIELD(change, "How.");
-  FIELD(variant, "The variant that is right now, where something changed.");
-  FIELD(right, "Whether that one is installed.", {WHEN(it.checked)});
-  visit.hidden(&T::checked, &T::again);
+  FIELD(variant,
+        "The variant that is right now, where something changed, or for the machine that "
+        "was named.");
+  FIELD(right, "Whether that one is installed.", {WHEN(it.checks != EnvCheck::none)});
+  visit.hidden(&T::checks, &T::again);
 }
 DOCUMENT_OF(
     EnvReport, "pack-env", "A package's libraries", "What `gpuready pack env` found.",
-    "0: done, or nothing changed; 1: another variant is right now; 2: wrong usage, or nothing is "
+    "0: done, or nothing changed; 1: another variant is right; 2: wrong usage, or nothing is "
     "installed.");
 
 // ---- what is published

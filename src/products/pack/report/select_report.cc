@@ -11,14 +11,15 @@ namespace gpuready {
 using namespace pack;
 
 void conclude(const SelectReport& report, Envelope& envelope) {
-  envelope.exit = exit_of(report.selection);
-  envelope.conclusion = report.selection.reason;
+  const auto& selection = report.decision.selection;
+  envelope.exit = exit_of(selection);
+  envelope.conclusion = selection.reason;
 }
 
 std::string render_terminal(const SelectReport& report, const Envelope& envelope,
                             const TerminalStyle& style) {
   TerminalText out(style);
-  const auto& selection = report.selection;
+  const auto& [machine, selection] = report.decision;
   const Tone tone = envelope.exit != Exit::ok                          ? Tone::bad
                     : selection.for_cpu || !selection.unserved.empty() ? Tone::warn
                                                                        : Tone::good;
@@ -32,7 +33,7 @@ std::string render_terminal(const SelectReport& report, const Envelope& envelope
         variant.serves.empty()
             ? "serves no GPU here"
             : fmt::format(
-                  "serves {} of {} GPUs{}", variant.serves.size(), report.machine.gpus.size(),
+                  "serves {} of {} GPUs{}", variant.serves.size(), machine.gpus.size(),
                   variant.by_jit.empty()
                       ? ""
                       : fmt::format(", {} by compiling at the first start", variant.by_jit.size()));
@@ -40,6 +41,7 @@ std::string render_terminal(const SelectReport& report, const Envelope& envelope
                  {variant.chosen ? "  chosen; " : "  "},
                  {serves}});
     for (const auto& problem : variant.problems) out.paragraph(4, {"- "}, problem);
+    if (!variant.why_not.empty()) out.paragraph(4, {"- not chosen: "}, variant.why_not);
   }
   return out.take();
 }

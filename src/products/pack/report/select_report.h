@@ -11,8 +11,7 @@ namespace gpuready {
 
 struct SelectReport {
   std::string name, version;
-  pack::SelectMachine machine;
-  pack::Selection selection;
+  pack::Decision decision;
 };
 void conclude(const SelectReport& report, Envelope& envelope);
 std::string render_terminal(const SelectReport& report, const Envelope& envelope,

@@ -96,25 +96,28 @@ class Best {
     if (const auto fit = check_searchable(places->store); !fit)
       return ended(InstallEnd::failed, fit.error());
     how_.places = *places;
-    selection_ = select_variant(release_.manifest, machine_);
+    report_.decision = decide(release_.manifest, machine_);
     if (options_.variant) {
+      report_.decision.take_instead(release_.manifest.find(*options_.variant),
+                                    fmt::format("--variant names {}.", *options_.variant));
       report_.outcome = install_one(*options_.variant, {});
       return reported();
     }
-    report_.model = selection_.model;
-    report_.notes.push_back(selection_.reason);
-    if (selection_.model_note) report_.notes.push_back(*selection_.model_note);
-    if (selection_.variants.empty()) {
+    const auto& selection = report_.decision.selection;
+    report_.model = selection.model;
+    report_.notes.push_back(selection.reason);
+    if (selection.model_note) report_.notes.push_back(*selection.model_note);
+    if (selection.variants.empty()) {
       // A release for GPUs alone has nothing to install here, and that breaks no installer.
       const bool has_cpu = std::ranges::any_of(release_.manifest.variants, &Variant::for_cpu);
       if (has_cpu)
         return ended(InstallEnd::failed, {ErrorKind::unsupported,
-                                          selection_.reason + " gpuready pack select says why."});
+                                          selection.reason + " gpuready pack select says why."});
       report_.outcome.end = InstallEnd::nothing;
       return std::move(report_);
     }
-    const auto chosen = set_of(selection_.variants);
-    report_.outcome = install_one(chosen, selection_.models);
+    const auto chosen = set_of(selection.variants);
+    report_.outcome = install_one(chosen, selection.models);
     fall_back(chosen);
     tell_model();
     return reported();
@@ -152,8 +155,8 @@ class Best {
       auto& plan = target.models.emplace_back();
       plan.model = model;
       plan.memory_bytes = model.memory_bytes ? *model.memory_bytes : available.value_or(0);
-      if (model.free_bytes > 0 && selection_.model_gpu)
-        plan.device = machine_.gpus[*selection_.model_gpu].uuid;
+      if (const auto gpu = report_.decision.selection.model_gpu; model.free_bytes > 0 && gpu)
+        plan.device = machine_.gpus[*gpu].uuid;
     }
     return install(host_, origin_, release_, target, how_);
   }
@@ -166,11 +169,13 @@ class Best {
     if (falls_back && outcome.end == InstallEnd::failed && keeps_what_is_here(chosen)) return;
     const auto cpu = cpu_variant();
     if (!falls_back || !cpu || *cpu == chosen) return;
-    report_.notes.push_back(fmt::format("{}: {}", chosen, printable(outcome.error->message)));
+    const auto why = fmt::format("{}: {}", chosen, printable(outcome.error->message));
+    report_.notes.push_back(why);
     auto instead = install_one(*cpu, models_within(release_.manifest, 0));
     instead.tried.insert(instead.tried.begin(), outcome.tried.begin(), outcome.tried.end());
     if (instead.end != InstallEnd::installed && instead.end != InstallEnd::unchanged) return;
     report_.notes.push_back("So the CPU's variant is installed.");
+    report_.decision.take_instead(release_.manifest.find(*cpu), why);
     report_.outcome = std::move(instead);
   }
 
@@ -182,9 +187,11 @@ class Best {
     if (!current || !error) return false;
     const auto variant = current->variant();
     if (variant.for_cpu() || !store.is_whole(current->installed.number, variant)) return false;
-    report_.notes.push_back(
-        fmt::format("{} of {}: {}", chosen, release_.manifest.version, printable(error->message)));
+    const auto why =
+        fmt::format("{} of {}: {}", chosen, release_.manifest.version, printable(error->message));
+    report_.notes.push_back(why);
     report_.notes.emplace_back("So the version that was installed before stays.");
+    report_.decision.take_instead({}, why);
     report_.version = current->manifest.version;
     report_.outcome.end = InstallEnd::unchanged;
     report_.outcome.installed = current->installed;
@@ -193,15 +200,16 @@ class Best {
   }
 
   std::optional<std::string> cpu_variant() const {
-    for (std::size_t i = 0; i < selection_.considered.size(); ++i)
-      if (release_.manifest.variants[i].for_cpu() && selection_.considered[i].problems.empty())
-        return selection_.considered[i].name;
+    const auto& considered = report_.decision.selection.considered;
+    for (std::size_t i = 0; i < considered.size(); ++i)
+      if (release_.manifest.variants[i].for_cpu() && considered[i].problems.empty())
+        return considered[i].name;
     return std::nullopt;
   }
 
   // The GPUs that a variant was chosen for.
   std::vector<std::size_t> served_by(const std::string& variant) const {
-    for (const auto& considered : selection_.considered)
+    for (const auto& considered : report_.decision.selection.considered)
       if (considered.name == variant) return considered.serves;
     return {};
   }
@@ -241,7 +249,6 @@ class Best {
   const BestOptions& options_;
   InstallOptions how_;
   Release release_ = {};
-  Selection selection_ = {};
   BestInstall report_ = {};
 };
 

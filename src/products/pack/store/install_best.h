@@ -22,6 +22,7 @@ struct BestOptions {
 };
 struct BestInstall {
   std::string name, version, from;
+  Decision decision;  // empty: the release could not be read, or is not trusted
   InstallOutcome outcome;
   std::optional<std::string> model;       // that the machine's memory holds
   std::vector<std::string> notes;         // why this variant

@@ -105,14 +105,25 @@ ConsideredVariant consider(const Variant& variant, const SelectMachine& machine)
   return out;
 }
 
-// Serves more of what is left; then compiles less at the first start; then is made for newer GPUs;
-// then is smaller.
-bool better(const ConsideredVariant& a, std::size_t a_new, std::uint64_t a_bytes,
-            const ConsideredVariant& b, std::size_t b_new, std::uint64_t b_bytes) {
-  if (a_new != b_new) return a_new > b_new;
-  if (a.by_jit.size() != b.by_jit.size()) return a.by_jit.size() < b.by_jit.size();
-  if (a.nearness != b.nearness) return a.nearness > b.nearness;
-  return a_bytes < b_bytes;
+// A variant that serves some of the GPUs that none of the chosen serves.
+struct Candidate {
+  ConsideredVariant* variant;
+  std::size_t added;  // how many of these GPUs
+  std::uint64_t bytes;
+};
+
+// Why the first is better: it serves more of what is left; then compiles less at the first start;
+// then is made for newer GPUs; then is smaller. Empty: it is not.
+std::string_view advantage(const Candidate& a, const Candidate& b) {
+  const auto first = [](auto one, auto other, std::string_view why) {
+    return one > other ? why : std::string_view();
+  };
+  if (a.added != b.added) return first(a.added, b.added, "serves more GPUs");
+  const auto compiled = a.variant->by_jit.size(), others = b.variant->by_jit.size();
+  if (compiled != others) return first(others, compiled, "compiles less at the first start");
+  if (a.variant->nearness != b.variant->nearness)
+    return first(a.variant->nearness, b.variant->nearness, "has code for newer GPUs");
+  return first(b.bytes, a.bytes, "is smaller");
 }
 
 // Greedy set cover: the variant that serves most GPUs that no one serves yet, and so on.
@@ -120,24 +131,37 @@ void choose(const Manifest& manifest, Selection& selection, std::size_t gpus) {
   std::set<std::size_t> left;
   for (std::size_t i = 0; i < gpus; ++i) left.insert(i);
   while (!left.empty()) {
-    const ConsideredVariant* best = nullptr;
-    std::size_t best_new = 0;
-    std::uint64_t best_bytes = 0;
+    std::vector<Candidate> candidates;
     for (std::size_t v = 0; v < manifest.variants.size(); ++v) {
-      const auto& candidate = selection.considered[v];
+      auto& variant = selection.considered[v];
       const auto added = static_cast<std::size_t>(std::ranges::count_if(
-          candidate.serves, [&](std::size_t gpu) { return left.contains(gpu); }));
-      if (added == 0) continue;
-      const auto bytes = manifest.variants[v].content_bytes();
-      if (best != nullptr && !better(candidate, added, bytes, *best, best_new, best_bytes))
-        continue;
-      best = &candidate, best_new = added, best_bytes = bytes;
+          variant.serves, [&](std::size_t gpu) { return left.contains(gpu); }));
+      if (added > 0) candidates.push_back({&variant, added, manifest.variants[v].content_bytes()});
     }
-    if (best == nullptr) break;
-    selection.variants.push_back(best->name);
-    for (const auto gpu : best->serves) left.erase(gpu);
+    if (candidates.empty()) break;
+    // The first of equals.
+    const auto best = *std::ranges::min_element(
+        candidates, [](const auto& a, const auto& b) { return !advantage(a, b).empty(); });
+    for (const auto& other : candidates) {
+      const auto why = advantage(best, other);
+      other.variant->why_not =
+          fmt::format("{} {}", best.variant->name, why.empty() ? "comes first" : why);
+    }
+    selection.variants.push_back(best.variant->name);
+    for (const auto gpu : best.variant->serves) left.erase(gpu);
   }
   selection.unserved.assign(left.begin(), left.end());
+}
+
+// Marks what is chosen, and says of each other variant why it is not, unless it has problems.
+void mark_chosen(Selection& selection) {
+  for (auto& considered : selection.considered) {
+    considered.chosen =
+        std::ranges::find(selection.variants, considered.name) != selection.variants.end();
+    if (considered.chosen) considered.why_not.clear();
+    if (!considered.chosen && considered.problems.empty() && considered.why_not.empty())
+      considered.why_not = selection.reason;
+  }
 }
 
 void choose_models(const Manifest& manifest, Selection& selection, const SelectMachine& machine) {
@@ -248,13 +272,25 @@ Selection select_variant(const Manifest& manifest, const SelectMachine& machine)
         selection.for_cpu = true;
       }
   }
-  for (auto& considered : selection.considered)
-    considered.chosen =
-        std::ranges::find(selection.variants, considered.name) != selection.variants.end();
-  choose_models(manifest, selection, machine);
   selection.reason =
       reason_of(selection, machine, std::ranges::any_of(manifest.variants, &Variant::for_cpu));
+  mark_chosen(selection);
+  choose_models(manifest, selection, machine);
   return selection;
+}
+
+Decision decide(const Manifest& manifest, SelectMachine machine) {
+  auto selection = select_variant(manifest, machine);
+  return {std::move(machine), std::move(selection)};
+}
+
+void Decision::take_instead(const std::optional<Variant>& variant, const std::string& because) {
+  for (auto& considered : selection.considered)
+    if (considered.chosen) considered.why_not = because;
+  selection.variants = variant ? members_of(variant->name) : std::vector<std::string>();
+  selection.for_cpu = variant && variant->for_cpu();
+  selection.reason = because;
+  mark_chosen(selection);
 }
 
 }  // namespace gpuready::pack

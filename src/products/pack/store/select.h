@@ -45,6 +45,7 @@ struct ConsideredVariant {
   std::vector<std::size_t> serves, by_jit;  // indices of GPUs; by_jit: most modules are compiled
   int nearness = 0;  // of what is loaded: the sum over the GPUs of its mean compute capability
   std::vector<std::string> problems;  // why it does not serve the others, or no one
+  std::string why_not;                // although it would serve, it is not chosen
 };
 struct Selection {
   // One that serves every GPU, else the best set, the most useful first. Empty: nothing fits.
@@ -62,5 +63,15 @@ struct Selection {
 // Those for this much free device memory.
 std::vector<Model> models_within(const Manifest& manifest, std::uint64_t free_bytes);
 Selection select_variant(const Manifest& manifest, const SelectMachine& machine);
+
+// What the rules decided for a machine, or what is taken instead.
+struct Decision {
+  SelectMachine machine;
+  Selection selection;
+
+  // A variant, a set of them, or nothing, whatever the rules chose.
+  void take_instead(const std::optional<Variant>& variant, const std::string& because);
+};
+Decision decide(const Manifest& manifest, SelectMachine machine);
 
 }  // namespace gpuready::pack

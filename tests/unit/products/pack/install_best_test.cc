@@ -38,6 +38,14 @@ class InstallBest : public testing::Test {
     EXPECT_TRUE(origin) << error_text(origin);
     return install_best(*shop_.host, **origin, machine(gpus), options());
   }
+  // "modern:chosen cpu:why it is not": what the answer says of each variant.
+  static std::string considered(const BestInstall& done) {
+    std::vector<std::string> all;
+    for (const auto& each : done.decision.selection.considered)
+      all.push_back(each.name + ":" +
+                    (each.chosen ? "chosen" : join(each.problems, ";") + each.why_not));
+    return join(all, " | ");
+  }
   std::string archive(const std::string& from, const std::string& variant) const {
     return fmt::format("{}/{}/libs-1.0-{}.tar.zst", shop_.root, from, variant);
   }
@@ -86,6 +94,47 @@ TEST_F(InstallBest, TheCpusVariantStandsInForADownloadThatFails) {
   EXPECT_EQ(neither.outcome.end, InstallEnd::failed);
   EXPECT_TRUE(has(told(neither), "libs-1.0-modern.tar.zst")) << told(neither);
   EXPECT_FALSE(std::filesystem::exists(shop_.root + "/store/current"));
+}
+
+TEST_F(InstallBest, TheAnswerSaysWhatWasTakenAndWhy) {
+  ASSERT_EQ(error_text(shop_.publish("1.0", {{"cpu", kCpu}, {"modern", kGpu}})), "");
+  EXPECT_EQ(considered(install("release", "8.6")), "cpu:modern serves 8.6. | modern:chosen");
+  std::filesystem::remove_all(shop_.root + "/store");
+  EXPECT_EQ(considered(install("release", "")),
+            "cpu:chosen | modern:No GPU is here, so the CPU's is chosen.");
+  EXPECT_EQ(considered(install("release", "5.0")),
+            "cpu:chosen | modern:5.0: code.ptx: compute_75 is for 7.5 and newer");
+  const auto origin = open_origin(*shop_.host, shop_.root + "/release");
+  auto named = options();
+  named.variant = "cpu";
+  const auto forced = install_best(*shop_.host, **origin, machine("8.6"), named);
+  EXPECT_EQ(considered(forced), "cpu:chosen | modern:--variant names cpu.");
+  EXPECT_EQ(forced.decision.selection.variants, std::vector<std::string>{"cpu"});
+  EXPECT_TRUE(forced.decision.selection.for_cpu);
+
+  // What replaces the variant that the rules chose.
+  std::filesystem::remove_all(shop_.root + "/store");
+  write_text(archive("release", "modern"), "cut");
+  const auto instead = install("release", "8.6");
+  EXPECT_TRUE(considered(instead).starts_with("cpu:chosen | modern:modern: ")) << told(instead);
+  EXPECT_TRUE(has(considered(instead), "libs-1.0-modern.tar.zst")) << considered(instead);
+  EXPECT_EQ(instead.decision.selection.variants, std::vector<std::string>{"cpu"});
+  // Nothing was decided.
+  write_text(shop_.root + "/release/manifest.json.minisig", "<html>not found</html>");
+  EXPECT_EQ(considered(install("release", "8.6")), "");
+}
+
+TEST_F(InstallBest, AVersionThatStaysIsNotOfThisRelease) {
+  ASSERT_EQ(error_text(shop_.publish("1.0", {{"cpu", kCpu}, {"modern", kGpu}})), "");
+  ASSERT_EQ(install("release", "8.6").outcome.end, InstallEnd::installed);
+  auto newer = kGpu;
+  newer["data"] = noise(200'000, 3);
+  ASSERT_EQ(error_text(shop_.publish("1.1", {{"cpu", kCpu}, {"modern", newer}}, "newer")), "");
+  write_text(shop_.root + "/newer/libs-1.1-modern.tar.zst", "cut");
+  const auto done = install("newer", "8.6");
+  EXPECT_EQ(done.outcome.end, InstallEnd::unchanged) << told(done);
+  EXPECT_TRUE(done.decision.selection.variants.empty());
+  EXPECT_TRUE(has(considered(done), "modern:modern of 1.1: ")) << considered(done);
 }
 
 TEST(MayBeReplaced, WhereTheVariantIsAtFaultAndNotTheDisk) {

@@ -82,6 +82,32 @@ TEST(Select, OneVariantThatServesAllElseTheBestSet) {
   EXPECT_EQ(chosen(select_variant(manifest, machine("8.6"))), "modern");
 }
 
+TEST(Select, EachVariantIsChosenOrSaysWhyNot) {
+  auto manifest = release();
+  manifest.variants.push_back(variant("universal", {"sm_61", "sm_80", "sm_90"}, 5000));
+  manifest.variants.push_back(variant("compiled", {"compute_50@6.0"}, 10));
+  manifest.variants.push_back(variant("again", {"sm_86"}, 2000));
+  manifest.variants.push_back(variant("equal", {"sm_86"}, 1000));
+  const auto why_not = [&](const SelectMachine& machine, std::string_view name) {
+    return considered(select_variant(manifest, machine), name).why_not;
+  };
+  EXPECT_EQ(why_not(machine("8.6"), "modern"), "");
+  EXPECT_EQ(why_not(machine("8.6"), "universal"), "modern has code for newer GPUs");
+  EXPECT_EQ(why_not(machine("8.6"), "compiled"), "modern compiles less at the first start");
+  EXPECT_EQ(why_not(machine("8.6"), "again"), "modern is smaller");
+  EXPECT_EQ(why_not(machine("8.6"), "equal"), "modern comes first");
+  EXPECT_EQ(why_not(machine("8.6"), "cpu"), "modern serves 8.6.");
+  EXPECT_EQ(why_not(machine("8.0,8.6,9.0"), "latest"), "universal serves more GPUs");
+  EXPECT_EQ(why_not(machine(""), "latest"), "No GPU is here, so the CPU's is chosen.");
+  for (const auto* gpus : {"", "3.5", "6.1", "8.6", "8.9,9.0", "6.1,8.6,12.0", "gfx942", "13.0"})
+    for (const auto* driver : {"450.80.02", "535.104.05", "590.44.01"})
+      for (const auto& each : select_variant(manifest, machine(gpus, driver)).considered) {
+        SCOPED_TRACE(each.name + " on " + gpus + " with " + driver);
+        EXPECT_TRUE(each.chosen || !each.problems.empty() || !each.why_not.empty());
+        EXPECT_TRUE(!each.chosen || each.why_not.empty());
+      }
+}
+
 TEST(Select, CudnnHasAFloorOfItsOwn) {
   Manifest manifest = release();
   manifest.variants[0].files.push_back(

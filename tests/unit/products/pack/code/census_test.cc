@@ -68,6 +68,17 @@ TEST(Census, TellsStubsAndWhatMustBeLinked) {
             "sm_89/lz4/link compute_80/8.0/lz4/empty\n");
 }
 
+TEST(Census, TellsStubsOfAnySizeThatLz4Packs) {
+  const auto large = [](int architecture, bool kernel) {
+    return entry({.architecture = static_cast<std::uint32_t>(architecture),
+                  .payload = cubin(
+                      {.architecture = architecture, .kernel = kernel, .constant_bytes = 100'000}),
+                  .packed = 'l'});
+  };
+  EXPECT_EQ(summary(fat_binary({large(80, true), large(86, false)})),
+            "fat_binary  x1: sm_80/lz4 sm_86/lz4/empty\n");
+}
+
 TEST(Census, FindsContainersInEverySectionAndSaysWhere) {
   const Data one = fat_binary({cubin_entry(80)}), other = fat_binary({ptx_entry(90, {8, 0})});
   Data twice = one;

@@ -76,7 +76,7 @@ struct CubinOptions {
   int architecture = 80;
   char suffix = 0;
   bool old_abi = false, relocatable = false, kernel = true;
-  std::size_t code_bytes = 256;
+  std::size_t code_bytes = 256, constant_bytes = 0;  // constants are noise
 };
 inline Data cubin(const CubinOptions& options) {
   ElfOptions header{.type = static_cast<std::uint16_t>(options.relocatable ? 1 : 2)};
@@ -95,6 +95,12 @@ inline Data cubin(const CubinOptions& options) {
     parts.push_back({".note.nv.tkinfo", raw(note + " ")});
     Data compat = {4, 11, 4, 0, 9, 0, 0, 0, 2, 9, options.suffix == 'a', 0, 2, 2, 1, 0};
     parts.push_back({".nv.compat", compat});
+  }
+  if (options.constant_bytes > 0) {
+    Data noise(options.constant_bytes);
+    for (std::uint32_t i = 0; i < noise.size(); ++i)
+      noise[i] = static_cast<std::uint8_t>(i * 2654435761u >> 24);
+    parts.push_back({".nv.constant0", noise});
   }
   if (options.kernel) parts.push_back({".text.kernel", Data(options.code_bytes, 0x5a)});
   return elf(header, parts);
