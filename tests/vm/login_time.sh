@@ -13,7 +13,8 @@ if [ ! -e bookworm/boot/initrd.img-"$release" ]; then
   cp -r "$VM_BASE/kernel/lib/modules/$release" bookworm/lib/modules/
   cp "$VM_BASE/kernel/boot/config-$release" bookworm/boot/
   unshare --mount --propagation private sh -euc 'mount -t proc proc bookworm/proc
-    chroot bookworm update-initramfs -c -k "$1"' sh "$release" >initramfs.log 2>&1 || { cat initramfs.log; die "no initrd"; }
+    chroot bookworm update-initramfs -c -k "$1"' sh "$release" >initramfs.log 2>&1 ||
+    { cat initramfs.log; die "no initrd"; }
 fi
 cp bookworm/boot/initrd.img-"$release" debian.img
 truncate -s 1200M root.img && mkfs.ext4 -q -L stock-root -d bookworm root.img
@@ -29,8 +30,8 @@ def processor():  # of ended children: other load changes it less than the time
 def boot(initrd, words):
     start, used = time.monotonic(), processor()
     qemu = subprocess.Popen(
-        ["qemu-system-x86_64", "-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", "1024",
-         "-display", "none", "-serial", "stdio", "-monitor", "none", "-no-reboot", "-nic", "none", "-vga", "none",
+        ["qemu-system-x86_64", "-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2",
+         "-m", "1024", "-display", "none", "-serial", "stdio", "-monitor", "none", "-no-reboot", "-nic", "none", "-vga", "none",
          "-snapshot", "-kernel", sys.argv[2], "-initrd", initrd, "-drive", "file=root.img,format=raw,if=none,id=root",
          "-device", "virtio-blk-pci,drive=root", "-append", f"{sys.argv[3]} root=LABEL=stock-root rw {words}"],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
@@ -63,6 +64,7 @@ for pair in range(int(sys.argv[1])):
     more.append(times["ours"] - times["debian"])
     more_processor.append(used["ours"] - used["debian"])
 for what, values in ("time", more), ("processor time", more_processor):
-    print(f"ours - debian, {what}: " + ", ".join(f"{x:+.1f}" for x in values) + f" s, median {statistics.median(values):+.1f} s")
+    each = ", ".join(f"{x:+.1f}" for x in values)
+    print(f"ours - debian, {what}: {each} s, median {statistics.median(values):+.1f} s")
 print(f"driver, from the root to ready: median {statistics.median(drivers):.2f} s")
 P

@@ -12,7 +12,8 @@ prepare
 rm -rf driver bundle modules ./*.img
 uuid=0f0e0d0c-0b0a-4908-8706-050403020100
 stock_root "$suite"
-stock_unit "$suite" 'cat /proc/driver/nvidia/firmware; /usr/lib/nvidia/bin/nvidia-smi && findmnt -no SOURCE / && echo asked'
+stock_unit "$suite" 'cat /proc/driver/nvidia/firmware
+/usr/lib/nvidia/bin/nvidia-smi && findmnt -no SOURCE / && echo asked'
 truncate -s 700M root.img && mkfs.ext4 -q -L stock-root -U $uuid -d "$suite" root.img
 
 stock_initrd

@@ -11,7 +11,7 @@ stock_root() {
   for package in "${@:2}"; do packages+=,$package; done
   unshare --mount --propagation private debootstrap --variant=minbase --include=$packages "$1" "$1" \
     ${MIRROR:+"$MIRROR"} >debootstrap.log 2>&1 ||
-    { tail -3 debootstrap.log; die "debootstrap cannot make $1 from ${MIRROR:-the mirror of Debian}; is it reachable?"; }
+    { tail -3 debootstrap.log; die "debootstrap cannot make $1; is ${MIRROR:-the mirror of Debian} reachable?"; }
   touch "$1/.done"
 }
 
@@ -41,8 +41,8 @@ boot_disk() {
   rm -f "$name.log"
   # shellcheck disable=SC2086
   nice qemu-system-x86_64 -machine q35 -accel tcg,thread=multi -cpu max -smp 2 -m 1024 -display none \
-    -serial "file:$name.log" -monitor none -no-reboot -nic none -vga none -snapshot -kernel "$kernel" -initrd driver.img \
-    $options -append "$kernel_words HAS_GPU=1 gpuready.check=0 $*" </dev/null &
+    -serial "file:$name.log" -monitor none -no-reboot -nic none -vga none -snapshot -kernel "$kernel" \
+    -initrd driver.img $options -append "$kernel_words HAS_GPU=1 gpuready.check=0 $*" </dev/null &
   qemu=$!
   for ((second = 0; second < 300; ++second)); do
     sleep 1
