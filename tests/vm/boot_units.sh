@@ -37,7 +37,6 @@ boot_host() {
     "${quick[@]}" "${devices[@]}" -drive file=root.img,format=raw,if=none,id=root -device virtio-blk-pci,drive=root,addr=1e.0 \
     -append "$kernel_words intel_iommu=on iommu=pt root=LABEL=stock-root" </dev/null || true
 }
-has() { grep -aq -- "$2" "$1.log" || { tail -n 40 "$1.log"; die "no '$2' in $1.log"; }; }
 boot_host first
 has first "before recover: driver=e1000e override=(null) module=/sys/module/e1000e"
 has first "is attached for guest"

@@ -99,6 +99,12 @@ std::vector<std::string> disk_filesystems() {
   return types;
 }
 
+// A disk, partition or logical volume by its name; a logical volume is mapped.
+Result<std::string> root_device(const std::string& name) {
+  const auto volume = TRY(find_volume(name));
+  return volume.map ? map_device(*volume.map) : volume.path;
+}
+
 bool mount_root(const GuestConfig& config, Steps& steps) {
   (void)::mkdir(kNewRoot, 0755);
   if (!config.root_folder.empty()) {  // a folder of the initrd
@@ -117,7 +123,7 @@ bool mount_root(const GuestConfig& config, Steps& steps) {
   const auto until = std::chrono::steady_clock::now() + kRootDeadline;
   std::string why;
   do {
-    const auto device = find_volume(config.root);
+    const auto device = root_device(config.root);
     if (!device) why = device.error().message;
     const auto types =
         config.root_type.empty() ? disk_filesystems() : std::vector<std::string>{config.root_type};
@@ -129,6 +135,8 @@ bool mount_root(const GuestConfig& config, Steps& steps) {
       }
       why = type + ": " + std::strerror(errno);
     }
+    if (const auto what = device ? container_on(*device) : ""; !what.empty())
+      why = fmt::format("{} is {}: {}", *device, what, kNeedsOwnInitrd);
     std::this_thread::sleep_for(std::chrono::milliseconds(100));  // a disk that is not there yet
   } while (std::chrono::steady_clock::now() < until);
   steps.add(StepState::failed, "root", config.root, why);
@@ -204,6 +212,19 @@ void keep_files(Steps& steps) {
   if (!file || ::write(file.get(), path.data(), path.size()) < 0)
     steps.add(StepState::failed, "keep", "firmware",
               fmt::format("{}: {}", kPath, std::strerror(errno)));
+}
+
+// udev's rules for the device mapper (55-dm.rules) ignore a device that was mapped before udev ran,
+// unless its database says that the mapping was complete.
+void keep_mappings(Steps& steps) {
+  const auto root = RootFolder::open(kNewRoot);
+  for (const auto& name : names_in("/sys/class/block")) {
+    if (!root || !name.starts_with("dm-")) continue;
+    const auto number = slurp("/sys/class/block/" + name + "/dev");
+    const auto path = "/run/udev/data/b" + std::string(trim(number));
+    const auto written = root->write(path, "E:DM_UDEV_PRIMARY_SOURCE_FLAG=1\nV:1\n", 0644);
+    if (!written) steps.add(StepState::warning, "keep", name, written.error().message);
+  }
 }
 
 bool enter_root(Steps& steps) {
@@ -367,7 +388,7 @@ int run_as_init(const std::vector<std::string>& command) {
       exit_code = run_to_end(kNewRoot, start);
       steps.add(exit_code == 0 ? StepState::ok : StepState::failed, "end", start[0],
                 fmt::format("exit code {}", exit_code));
-    } else if (keep_files(steps); enter_root(steps)) {
+    } else if (keep_files(steps), keep_mappings(steps); enter_root(steps)) {
       steps.add(StepState::ok, "start", start[0], "takes over");
       const auto error = replace_program(start[0], {start.begin() + 1, start.end()});
       steps.add(StepState::failed, "start", start[0], error.message);

@@ -1,11 +1,13 @@
-// The names by which root= may call a filesystem or its partition.
+// The names by which root= may call a filesystem, its partition or its logical volume.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "vm/guest/device_mapper.h"
 
 namespace gpuready::vm {
 
@@ -23,8 +25,19 @@ void read_partition_names(Bytes disk, unsigned number, std::size_t block_bytes, 
 // Whether `root` is a name and not the path of a device: "UUID=...", "LABEL=...", "PARTUUID=...",
 // "PARTLABEL=...", or such a link below /dev/disk, which only udev makes.
 bool is_volume_name(std::string_view root);
-// The path of the disk or partition that has this name now. The error lists the names that exist.
-// `above` is a folder that holds sys/class/block and dev.
-Result<std::string> find_volume(std::string_view root, const std::string& above = "");
+
+struct Volume {
+  std::string path;              // of the disk or partition,
+  std::optional<LinearMap> map;  // or the logical volume that must be mapped first
+};
+// What has this name now: also "/dev/mapper/VG-LV" and "/dev/VG/LV". The error lists the names that
+// exist. `above` is a folder that holds sys/class/block and dev.
+Result<Volume> find_volume(std::string_view root, const std::string& above = "");
+
+// "LUKS encryption" or the like if that is what a device starts with, and not a filesystem.
+std::string_view container_in(Bytes start);
+std::string_view container_on(const std::string& path);
+inline constexpr std::string_view kNeedsOwnInitrd =
+    "only the distribution's own initrd opens it; `vm initrd --segment` adds the driver to that";
 
 }  // namespace gpuready::vm

@@ -104,14 +104,14 @@ TEST(Volumes, ADeviceIsFoundByEachOfItsNames) {
     EXPECT_TRUE(is_volume_name(name));
     const auto found = find_volume(name, above);
     ASSERT_TRUE(found) << name << ": " << found.error().message;
-    EXPECT_EQ(*found, above + "/dev/vda2") << name;
+    EXPECT_EQ(found->path, above + "/dev/vda2") << name;
   }
   const auto none = find_volume("LABEL=Root", above);
   ASSERT_FALSE(none);
   EXPECT_TRUE(none.error().message.find("/dev/vda2 LABEL=root") != std::string::npos)
       << none.error().message;
   EXPECT_FALSE(find_volume("LABEL=", above));
-  EXPECT_EQ(*find_volume("/dev/sda1", above), "/dev/sda1");
+  EXPECT_EQ(find_volume("/dev/sda1", above)->path, "/dev/sda1");
   EXPECT_FALSE(find_volume("UUID=x", above + "/none"));
 }
 
