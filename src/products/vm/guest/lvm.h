@@ -1,5 +1,5 @@
 // Logical volumes of LVM2 in the bytes of its disks (physical volumes). Pure.
-// Format: "LVM format specification" of libvslvm; lvm2, lib/format_text/layout.h.
+// Format: "LVM format specification" of libvslvm; lvm2, its lib/format_text.
 #pragma once
 
 #include <cstdint>

@@ -239,8 +239,7 @@ void read_partition_names(Bytes disk, unsigned number, std::size_t block_bytes,
 bool is_volume_name(std::string_view root) { return parse(root).has_value(); }
 
 std::string_view container_in(Bytes start) {
-  constexpr std::uint32_t kMdMagic =
-      0xa92b4efc;  // Linux, md_p.h; the other versions are at the end
+  constexpr std::uint32_t kMdMagic = 0xa92b4efc;  // of md; its other versions are at the end
   if (starts_with(start, "LUKS\xba\xbe")) return "LUKS encryption";
   for (const std::uint64_t at : {0u, 4096u})
     if (load<std::uint32_t>(start, at) == kMdMagic) return "a part of a RAID (md)";
