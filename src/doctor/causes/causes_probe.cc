@@ -88,12 +88,16 @@ bool start_failed(const Machine& machine, Vendor vendor) {
          (failed(machine.nvidia.nvml_start) || failed(machine.nvidia.cuda_start));
 }
 
-std::vector<PciAddress> set_aside(const Machine& machine) {
-  std::vector<PciAddress> found;
-  for (const auto& device : machine.pci)
-    if (device.is_gpu && device.driver && passes_through(*device.driver))
-      found.push_back(device.address);
-  return found;
+Match set_aside(const Machine& machine) {
+  Match match;
+  for (const auto& device : machine.pci) {
+    if (!device.is_gpu || !device.driver || !passes_through(*device.driver)) continue;
+    match.pci.push_back(device.address);
+    match.evidence.push_back(
+        evidence(fmt::format("/sys/bus/pci/devices/{}/driver", device.address.text()),
+                 "-> " + *device.driver));
+  }
+  return match;
 }
 
 // "Oops: 0000 [#1]" or "BUG: ...", then "RIP: 0010:function+0x2f/0xb0 [module]"; on Arm "Unable to
@@ -116,7 +120,7 @@ std::vector<Match> oopsed(const Facts& facts) {
     const auto vendor = vendor_of_writer(module);
     Match match;
     if (module.starts_with("vfio")) {
-      match.pci = set_aside(machine);
+      match = set_aside(machine);
       if (match.pci.empty()) continue;
       match.explanation =
           "The kernel ended a thread that gave a GPU to a guest or took it back. "
@@ -131,7 +135,8 @@ std::vector<Match> oopsed(const Facts& facts) {
       if (!start_failed(machine, *vendor)) match.severity = Severity::warning;
     }
     match.title = fmt::format("The driver's module {} crashed in the kernel", quote(module));
-    match.evidence = {evidence("kernel log", *oops), evidence("kernel log", line)};
+    match.evidence.insert(match.evidence.begin(),
+                          {evidence("kernel log", *oops), evidence("kernel log", line)});
     matches.push_back(std::move(match));
     oops.reset();
   }
