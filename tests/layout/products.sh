@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
 # Only the core, and the core with each product: each builds, offers what it has, and says what it lacks.
 # The last also with the system's shared libraries.
-# Usage: products.sh SOURCE_FOLDER BUILD_FOLDER IMAGES_FOLDER
+# Usage: products.sh [--part] SOURCE_FOLDER BUILD_FOLDER IMAGES_FOLDER
+#   --part: the core, and one product, which the commit chooses
 set -euo pipefail
+part=
+[ "${1:-}" != --part ] || { part=yes; shift; }
 source=$1 build=$2 images=$3
 declare -A probe=([ternary]="ternary verify --help" [pack]="pack inspect $build/src/gpuready" [bench]="bench run --help"
   [vm]="vm list --replay $source/tests/machines/vm-host-h100/machine.json"
@@ -10,13 +13,19 @@ declare -A probe=([ternary]="ternary verify --help" [pack]="pack inspect $build/
   [slurm]="slurm health --node n --replay $source/tests/machines/base-h100x1/machine.json")
 fail() { echo "GPUREADY_ONLY=$only: $*" >&2; exit 1; }
 
-for only in core ternary pack bench vm fleet slurm; do
+products=(ternary pack bench vm fleet slurm) built=(core)
+if [ -n "$part" ]; then
+  built+=("${products[0x$(git -C "$source" rev-parse --short=4 HEAD 2>/dev/null || echo 0) % ${#products[@]}]}")
+else
+  built+=("${products[@]}")
+fi
+for only in "${built[@]}"; do
   cmake -S "$source" -B "$build" --preset release -DGPUREADY_ONLY="core;$only" -DGPUREADY_SHARED_LIBRARIES=OFF -DGPUREADY_IMAGES="$images" >"$build.log" ||
     { cat "$build.log" >&2; exit 1; }
   cmake --build "$build" --target gpuready >"$build.log" || { tail -50 "$build.log" >&2; exit 1; }
   program=$build/src/gpuready
   "$program" doctor --replay "$source/tests/machines/base-h100x1/machine.json" >"$build.out" || fail "doctor: exit $?"
-  for product in ternary pack bench vm fleet slurm; do
+  for product in "${products[@]}"; do
     has=no
     if [ "$product" = "$only" ] || [ "$only-$product" = bench-ternary ]; then has=yes; fi
     listed=no
