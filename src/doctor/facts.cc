@@ -94,6 +94,11 @@ Match about_xid(int code) {
   return match;
 }
 
+// It translates system calls; its "kernel" has a capital M (4.4.0-19041-Microsoft).
+bool in_wsl1(const Machine& machine) {
+  return machine.system.kernel_release.ends_with("-Microsoft");
+}
+
 Match about_all(const Machine& machine, Vendor vendor) {
   Match match;
   for (const auto& gpu : machine.gpus) {

@@ -22,6 +22,7 @@ Evidence evidence(const ApiStatus& status);
 
 Match about(const Gpu& gpu);
 Match about(const Machine& machine, const PciAddress& address);
+bool in_wsl1(const Machine& machine);
 Match about_all(const Machine& machine, Vendor vendor);  // every GPU of the vendor
 // One for each GPU that can be asked and for which test(gpu, match) adds evidence.
 template <class Test>

@@ -81,10 +81,9 @@ std::vector<Match> no_gpu(const Facts& facts) {
   return {match};
 }
 
-// WSL 1 translates system calls; its "kernel" has a capital M (4.4.0-19041-Microsoft).
-std::vector<Match> in_wsl1(const Facts& facts) {
+std::vector<Match> wsl1(const Facts& facts) {
   const auto& machine = facts.machine;
-  if (!machine.system.kernel_release.ends_with("-Microsoft") || !machine.gpus.empty()) return {};
+  if (!in_wsl1(machine) || !machine.gpus.empty()) return {};
   Match match;
   match.evidence.push_back(evidence("kernel release", machine.system.kernel_release));
   if (machine.nvidia.libraries.empty()) match.severity = Severity::warning;
@@ -240,10 +239,9 @@ std::vector<Cause> bus_causes() {
        .action = Action::configure,
        .terms = CureTerms{CureRisk::ends_processes, CurePlace::windows, CureNeeds::nothing},
        .backing = Backing::absent,
-       .explains = {"no-gpu", "pci-bus-unreadable", "nvml-start-failed", "cuda-start-failed",
-                    "nvml-library-missing", "cuda-library-missing", "driver-library-mismatch",
-                    "expected-gpu-count"},
-       .match = in_wsl1},
+       .explains = {"no-gpu", "nvml-start-failed", "cuda-start-failed", "nvml-library-missing",
+                    "cuda-library-missing", "driver-library-mismatch", "expected-gpu-count"},
+       .match = wsl1},
       {.id = "gpu-partition-unusable",
        .title = "Hyper-V gives this machine a GPU partition, and no driver runs it",
        .explanation =

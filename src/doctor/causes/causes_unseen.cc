@@ -102,7 +102,7 @@ std::vector<Match> blind(const Facts& facts) {
       match.title = "The library that " + quote(first) + " names cannot be loaded";
       match.cure = "Let the variable name a library that the loader takes, or unset it.";
     }
-    if (first == kPciBus && machine.gpus.empty()) {
+    if (first == kPciBus && machine.gpus.empty() && !in_wsl1(machine)) {
       match.id = "pci-bus-unreadable";
       match.severity = Severity::warning;
       match.title = "The PCI bus cannot be read";
