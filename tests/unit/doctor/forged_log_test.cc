@@ -102,21 +102,23 @@ std::set<std::string> errors_of(const Machine& machine) {
   return ids;
 }
 
-// All that a driver may say, on machines that have no GPU of its vendor.
+// All that a driver may say, on machines that have no GPU of its vendor: a third of them for each
+// vendor, since the log is long.
 TEST(LogAlone, MakesNoErrorWhereTheGpuIsNot) {
   const std::pair<Vendor, std::vector<std::string_view>> vendors[] = {
       {Vendor::nvidia, {"NVRM", "nvidia", "nvgpu", "gk20a", "[drm:nv"}},
       {Vendor::amd, {"amdgpu", "[drm:amdgpu", "kfd", "radeon", "gim "}},
       {Vendor::intel, {"i915", "xe ", "[drm:xe", "[drm:i915", "[drm:intel"}},
   };
-  std::size_t tried = 0;
+  std::size_t tried = 0, first = 0;
   for (const auto& [vendor, writers] : vendors) {
+    std::size_t number = first++;
     std::string lines;
     for (double seconds = 90'000; const auto& text : drivers_lines())
       if (std::ranges::any_of(writers, [&](auto writer) { return text.starts_with(writer); }))
         lines += fmt::format("{:.6f} {}\n", seconds += 1, text);
     for (const auto& [name, recording] : machines()) {
-      if (!log_of(recording)) continue;
+      if (number++ % std::size(vendors) != 0 || !log_of(recording)) continue;
       const auto machine = inspect(*make_recorded_host(recording), {.full = true});
       if (doctor::any_gpu(machine, vendor) || module_loaded(machine, vendor)) continue;
       ++tried;
