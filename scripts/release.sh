@@ -2,7 +2,7 @@
 # Makes a release in one folder, from build/release and, where it can be made, build/aarch64: for each machine a
 # tarball, a Python wheel, .deb, .rpm and an npm package; then one OCI image of both, the bill of materials
 # (CycloneDX) and SHA256SUMS, signed with minisign if GPUREADY_RELEASE_KEY names the private half of packaging/release.pub.
-# The same commit gives the same bytes; SOURCE_DATE_EPOCH is the time in them where there is no commit.
+# The same commit gives the same bytes. Their time is the commit's; without a commit, SOURCE_DATE_EPOCH.
 # Usage: scripts/release.sh [--built] [--x86-64] [KIND...]     into build/dist
 # --built: nothing is compiled; --x86-64: nothing for aarch64
 # KIND: tarball, wheel, deb, rpm, npm, image (default: all that can be made here)

@@ -69,6 +69,8 @@ inline constexpr CureTerms kInFirmware = {CureRisk::reboots, CurePlace::firmware
                                           CureNeeds::free_machine};
 inline constexpr CureTerms kAtLaunch = {CureRisk::ends_processes, CurePlace::launcher,
                                         CureNeeds::nothing};
+inline constexpr CureTerms kInWindows = {CureRisk::ends_processes, CurePlace::windows,
+                                         CureNeeds::nothing};
 
 using Ids = std::vector<std::string_view>;
 Ids both(Ids some, const Ids& more);

@@ -122,6 +122,11 @@ const PciDevice* pci_device(const Machine& machine, const PciAddress& address) {
   return nullptr;
 }
 
+const PciDevice* vfio_gpu(const Machine& machine, const std::optional<PciAddress>& address) {
+  const auto* device = address ? pci_device(machine, *address) : nullptr;
+  return device && device->is_gpu && device->driver.value_or("") == "vfio-pci" ? device : nullptr;
+}
+
 bool any_gpu(const Machine& machine, Vendor vendor) {
   return std::any_of(machine.gpus.begin(), machine.gpus.end(),
                      [&](const Gpu& gpu) { return gpu.vendor == vendor && !gpu.faked; }) ||
@@ -522,11 +527,14 @@ std::vector<const PciDevice*> without_driver(const Machine& machine, Vendor vend
   return found;
 }
 
+Evidence driver_of(const PciDevice& device) {
+  return evidence(fmt::format("/sys/bus/pci/devices/{}/driver", device.address.text()),
+                  device.driver ? "-> " + *device.driver : "no driver is bound");
+}
+
 Match at_device(const Machine& machine, const PciDevice& device) {
   Match match = about(machine, device.address);
-  match.evidence.push_back(
-      evidence(fmt::format("/sys/bus/pci/devices/{}/driver", device.address.text()),
-               device.driver ? "-> " + *device.driver : "no driver is bound"));
+  match.evidence.push_back(driver_of(device));
   if (is_spare(machine, device)) {
     match.severity = Severity::info;
     match.standing = Standing::chosen;

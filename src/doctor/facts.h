@@ -41,6 +41,8 @@ Match about_xid(int code);  // what it means and what to do; its line tells how 
 // ---- GPUs
 std::vector<const PciDevice*> gpus_on_bus(const Machine& machine, Vendor vendor);
 const PciDevice* pci_device(const Machine& machine, const PciAddress& address);
+// The GPU at this address, if it is set aside under vfio-pci.
+const PciDevice* vfio_gpu(const Machine& machine, const std::optional<PciAddress>& address);
 bool any_gpu(const Machine& machine, Vendor vendor);
 // NVML was asked about this GPU, listed it, and lost it in no call.
 bool answers(const Machine& machine, const Gpu& gpu);
@@ -72,6 +74,8 @@ inline constexpr Vendor kDrivenVendors[] = {Vendor::nvidia, Vendor::amd, Vendor:
 std::vector<const PciDevice*> without_driver(const Machine& machine, Vendor vendor);
 // The device, and what is bound to it as evidence. For the processor's own graphics beside a GPU
 // that works it is info: no one needs it.
+// "-> nvidia", or that none is bound.
+Evidence driver_of(const PciDevice& device);
 Match at_device(const Machine& machine, const PciDevice& device);
 
 // ---- kernel log

@@ -162,9 +162,7 @@ std::vector<Match> nodes_missing(const Facts& facts) {
     for (const auto& address : match.pci)
       if (const auto* device = pci_device(machine, address);
           device && device->driver && match.evidence.size() < kQuotedNodes)
-        match.evidence.push_back(
-            evidence(fmt::format("/sys/bus/pci/devices/{}/driver", address.text()),
-                     "-> " + *device->driver));
+        match.evidence.push_back(driver_of(*device));
     match.explanation =
         "The kernel's driver runs the GPU, and this system lacks nodes through which programs "
         "reach "

@@ -262,8 +262,9 @@ std::vector<Match> reset_required(const Facts& facts) {
                             "knows of no GPU that waits.") +
                         (only_one ? "" : " The line does not name the GPU.");
     if (only_one) {
-      match.gpus = about_all(facts.machine, Vendor::nvidia).gpus;
-      match.pci = about_all(facts.machine, Vendor::nvidia).pci;
+      const auto all = about_all(facts.machine, Vendor::nvidia);
+      match.gpus = all.gpus;
+      match.pci = all.pci;
     } else {
       match.cure = "Test each GPU (gpuready test); reset the one that fails.";
       match.command = "gpuready test";

@@ -96,14 +96,13 @@ std::vector<Match> memory_held(const Facts& facts) {
   std::vector<Match> matches;
   for (const auto& hit : log_hits(machine, {"vfio-pci: BAR *: can't reserve [mem ",
                                             "vfio-pci: BAR * [mem * can't reserve"})) {
-    const auto* device = hit.pci ? pci_device(machine, *hit.pci) : nullptr;
-    if (!device || !device->is_gpu || device->driver.value_or("") != "vfio-pci") continue;
+    const auto* device = vfio_gpu(machine, hit.pci);
+    if (device == nullptr) continue;
     Match match = about(machine, device->address);
     if (std::ranges::any_of(matches, [&](const Match& known) { return known.pci == match.pci; }))
       continue;
     match.evidence.push_back(evidence("kernel log", hit.text));
-    match.evidence.push_back(evidence(
-        fmt::format("/sys/bus/pci/devices/{}/driver", device->address.text()), "-> vfio-pci"));
+    match.evidence.push_back(driver_of(*device));
     matches.push_back(std::move(match));
   }
   return matches;

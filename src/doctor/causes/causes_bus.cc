@@ -160,9 +160,7 @@ std::vector<Match> partition(const Facts& facts) {
     if (!is_gpu_partition(device)) continue;
     Match match;
     match.pci.push_back(device.address);
-    match.evidence.push_back(
-        evidence(fmt::format("/sys/bus/pci/devices/{}/driver", device.address.text()),
-                 device.driver ? "-> " + *device.driver : "no driver is bound"));
+    match.evidence.push_back(driver_of(device));
     if (!dxg || !dxg->exists) {
       match.evidence.push_back(evidence("/dev/dxg", "no such device node"));
       if (device.driver == "dxgkrnl" && in_container(machine)) {
@@ -237,7 +235,7 @@ std::vector<Cause> bus_causes() {
            "In Windows, convert the distribution to WSL 2 (wsl --set-version NAME 2), and remove "
            "NVIDIA's driver for Linux from it: its libraries come from Windows.",
        .action = Action::configure,
-       .terms = CureTerms{CureRisk::ends_processes, CurePlace::windows, CureNeeds::nothing},
+       .terms = kInWindows,
        .backing = Backing::absent,
        .explains = {"no-gpu", "nvml-start-failed", "cuda-start-failed", "nvml-library-missing",
                     "cuda-library-missing", "driver-library-mismatch", "expected-gpu-count"},

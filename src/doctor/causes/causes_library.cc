@@ -237,7 +237,7 @@ std::vector<Cause> library_causes() {
            "start again; /usr/lib/wsl must be mounted.",
        .command = "wsl.exe --update && wsl.exe --shutdown",
        .action = Action::ask_host,
-       .terms = CureTerms{CureRisk::ends_processes, CurePlace::windows, CureNeeds::nothing},
+       .terms = kInWindows,
        .own_cure = true,
        .explains = {"nvml-library-missing", "cuda-library-missing", "nvml-start-failed",
                     "cuda-start-failed", "expected-gpu-count"},

@@ -93,9 +93,7 @@ Match set_aside(const Machine& machine) {
   for (const auto& device : machine.pci) {
     if (!device.is_gpu || !device.driver || !passes_through(*device.driver)) continue;
     match.pci.push_back(device.address);
-    match.evidence.push_back(
-        evidence(fmt::format("/sys/bus/pci/devices/{}/driver", device.address.text()),
-                 "-> " + *device.driver));
+    match.evidence.push_back(driver_of(device));
   }
   return match;
 }

@@ -39,11 +39,6 @@ const Ids kVfioAnswers = {"vfio-pci: enabling device (0"};
 const Ids kInvalidationTimeOut = {"DMAR: VT-d detected Invalidation Time-out Error: SID ",
                                   "AMD-Vi: Event logged [IOTLB_INV_TIMEOUT device="};
 
-const PciDevice* vfio_gpu(const Machine& machine, const std::optional<PciAddress>& address) {
-  const auto* device = address ? pci_device(machine, *address) : nullptr;
-  return device && device->is_gpu && device->driver.value_or("") == "vfio-pci" ? device : nullptr;
-}
-
 // The GPU whose translations the IOMMU could not take back. AMD's line names it and Intel's newer
 // one its requester; with SID 0 it is the GPU that VFIO wrote about just before.
 const PciDevice* not_invalidated(const Machine& machine, const LogHit& hit) {
@@ -101,8 +96,7 @@ std::vector<Match> lost_under_vfio(const Machine& machine) {
   }
   std::vector<Match> matches;
   for (auto& [address, match] : by_gpu) {
-    match.evidence.push_back(
-        evidence(fmt::format("/sys/bus/pci/devices/{}/driver", address.text()), "-> vfio-pci"));
+    match.evidence.push_back(driver_of(*pci_device(machine, address)));
     matches.push_back(std::move(match));
   }
   return matches;

@@ -1,8 +1,5 @@
 // NVIDIA's driver as files tell it: /proc/driver/nvidia, /sys/module, and where the loader would
 // find the driver's libraries. Nothing is loaded or started, and no suspended GPU is touched.
-#include <algorithm>
-#include <cctype>
-
 #include "base/text.h"
 #include "base/vendor_codes.h"
 #include "machine/nvidia/nvidia_parse.h"
