@@ -28,14 +28,8 @@ namespace {
 // turns the page.
 constexpr std::chrono::milliseconds kReaderPatience{10'000};
 
-Result<void> write_all(int descriptor, std::string_view text, std::string_view name) {
-  while (!text.empty()) {
-    const auto written = ::write(descriptor, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return fail_errno(fmt::format("cannot write to {}", name), errno);
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return {};
+Result<void> write_to(int descriptor, std::string_view text, std::string_view name) {
+  return write_all(descriptor, text, fmt::format("cannot write to {}", name));
 }
 
 // What GitHub's runner shows: a line of the text must not become a command of its own.
@@ -250,7 +244,7 @@ void complain(std::string_view message) {
   std::string text = printable(message);
   for (auto at = text.find('\n'); at != text.npos; at = text.find('\n', at + 1))
     text.insert(at + 1, "  ");
-  (void)write_all(STDERR_FILENO, for_ci(fmt::format("gpuready: {}\n", text)), "stderr");
+  (void)write_to(STDERR_FILENO, for_ci(fmt::format("gpuready: {}\n", text)), "stderr");
 }
 
 int complain(const Error& error, Exit exit) {
@@ -261,7 +255,7 @@ int complain(const Error& error, Exit exit) {
 
 Result<void> write_file(const std::string& path, std::string_view content, Storage& storage) {
   if (const auto descriptor = output_descriptor(path))
-    return write_all(*descriptor, content, path == "-" ? "standard output" : path);
+    return write_to(*descriptor, content, path == "-" ? "standard output" : path);
   if (const auto there = storage.status(path); there && there->kind != FileKind::regular) {
     const auto written = storage.append(path, content, kReaderPatience);
     if (written || written.error().code == 0) return written;

@@ -81,20 +81,14 @@ Result<std::size_t> size_of_named_file(const std::string& path) {
 }
 
 Result<void> append_to_named_file(const std::string& path, std::string_view text) {
-  const auto failed = [&] { return fail_errno("cannot write to " + printable(path), errno); };
+  const auto what = "cannot write to " + printable(path);
   // A pipe that nothing reads is an error, not a wait.
   constexpr int kFlags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
   Descriptor file(::open(path.c_str(), kFlags));
   // Only now: O_CREAT on a file of another user is refused in a folder like /tmp.
   if (!file && errno == ENOENT) file = Descriptor(::open(path.c_str(), kFlags | O_CREAT, 0644));
-  if (!file) return failed();
-  while (!text.empty()) {
-    const auto written = ::write(file.get(), text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return failed();
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return {};
+  if (!file) return fail_errno(what, errno);
+  return write_all(file.get(), text, what);
 }
 
 }  // namespace gpuready

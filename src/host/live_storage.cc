@@ -25,16 +25,6 @@ Result<void> outcome(int returned, const std::string& path) {
   return {};
 }
 
-Result<void> write_all(int fd, std::string_view bytes, const std::string& path) {
-  while (!bytes.empty()) {
-    const ssize_t size = write(fd, bytes.data(), bytes.size());
-    if (size < 0 && errno == EINTR) continue;
-    if (size < 0) return fail_errno(path, errno);
-    bytes.remove_prefix(static_cast<std::size_t>(size));
-  }
-  return {};
-}
-
 // What a file without a name is linked by.
 std::string path_of(int fd) { return "/proc/self/fd/" + std::to_string(fd); }
 

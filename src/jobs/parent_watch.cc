@@ -11,6 +11,8 @@
 #include <system_error>
 #include <thread>
 
+#include "base/descriptor.h"
+
 namespace gpuready {
 namespace {
 
@@ -46,13 +48,8 @@ std::optional<std::string> read_channel_line() {
   }
 }
 
-void write_channel_line(std::string line) {
-  line += '\n';
-  for (std::size_t written = 0; written < line.size();) {
-    const ssize_t count = write(kChannelDescriptor, line.data() + written, line.size() - written);
-    if (count < 0 && errno != EINTR) return;
-    if (count > 0) written += static_cast<std::size_t>(count);
-  }
+void write_channel_line(const std::string& line) {
+  (void)write_all(kChannelDescriptor, line + '\n', "channel");
 }
 
 void end_with_parent() {

@@ -11,7 +11,7 @@ inline constexpr int kChannelDescriptor = 3;
 // The next line from the parent; nothing at its end. Only one thread may read.
 std::optional<std::string> read_channel_line();
 // Writes `line` and '\n' to the parent; nothing where it no longer listens.
-void write_channel_line(std::string line);
+void write_channel_line(const std::string& line);
 
 // Ends this process and its group within a second once the parent has died, also while it waits in
 // a driver's call that never returns: a thread watches the channel and the parent's process id. A

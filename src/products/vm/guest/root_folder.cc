@@ -16,6 +16,7 @@
 #include <climits>
 #include <memory>
 
+#include "base/descriptor.h"
 #include "base/units.h"
 
 namespace gpuready::vm {
@@ -50,11 +51,7 @@ Result<void> copy_bytes(int from, int to, std::uint64_t size, const std::string&
     const auto got = ::read(from, buffer.data(), buffer.size());
     if (got < 0) return failed(path);
     if (got == 0) return fail(ErrorKind::truncated, path + " became shorter");
-    for (ssize_t at = 0; at < got;) {
-      const auto put = ::write(to, buffer.data() + at, static_cast<std::size_t>(got - at));
-      if (put < 0) return failed(path);
-      at += put;
-    }
+    TRY(write_all(to, {buffer.data(), static_cast<std::size_t>(got)}, path));
     left -= std::min(left, static_cast<std::uint64_t>(got));
   }
   return {};
@@ -202,11 +199,7 @@ Result<void> RootFolder::write(const std::string& path, std::string_view bytes,
       ::openat(at.folder.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
   if (!file) return failed(path_ + path);
   auto result = [&]() -> Result<void> {
-    while (!bytes.empty()) {
-      const auto size = ::write(file.get(), bytes.data(), bytes.size());
-      if (size < 0) return failed(path_ + path);
-      bytes.remove_prefix(static_cast<std::size_t>(size));
-    }
+    TRY(write_all(file.get(), bytes, path_ + path));
     if (::fchmod(file.get(), mode) != 0 || ::fsync(file.get()) != 0 ||
         ::renameat(at.folder.get(), name.c_str(), at.folder.get(), at.name.c_str()) != 0)
       return failed(path_ + path);
