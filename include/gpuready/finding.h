@@ -1,6 +1,7 @@
 // A Finding: one thing that is wrong (or that could not be seen), with its proof and its cure.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -65,6 +66,21 @@ struct Evidence {
   std::string quote;  // what it says, verbatim and printable
 };
 
+// A process that a record of the kernel log names.
+struct LoggedProcess {
+  std::int64_t pid = 0;  // as the kernel counts them: the host's, also in a container
+  std::string name;      // at most 15 characters; its user chose it
+  bool operator==(const LoggedProcess&) const = default;
+};
+
+// When the kernel logged what a finding quotes, and records that differ from it only in numbers.
+struct Logged {
+  double first_seconds = 0, last_seconds = 0;  // since boot
+  // Absent without the clock, and where the machine slept since boot: the log's clock stops then.
+  std::optional<std::int64_t> first_unix_seconds = {}, last_unix_seconds = {};
+  std::vector<LoggedProcess> processes = {};  // that used the GPU then; of NVIDIA's Xids
+};
+
 struct Finding {
   std::string id;  // stable, e.g. "driver-library-mismatch"; docs/findings.md
   Severity severity = Severity::error;
@@ -73,6 +89,7 @@ struct Finding {
   std::vector<int> gpus;               // indices into Machine::gpus; empty: the whole machine
   std::vector<PciAddress> pci;         // addresses concerned, also of devices that are not a Gpu
   std::vector<Evidence> evidence;      // never empty
+  std::optional<Logged> logged;        // absent: nothing quoted has a time in the kernel log
   std::optional<std::string> cure;     // what to do, one sentence
   std::optional<std::string> command;  // the cure as a command, where there is one
   std::optional<CureTerms> terms;      // of the cure, where there is one

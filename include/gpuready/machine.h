@@ -255,6 +255,10 @@ struct NvidiaDriver {
   std::optional<std::string> fabric_manager;  // "running", "not_running"; absent: not asked
   std::optional<std::string> peer_memory;     // module through which adapters reach GPU memory
   std::optional<std::string> persistence_daemon;
+  // What its modules come from: "dkms", "akmods", "packages" (built for each kernel), "runfile",
+  // "container" (a pod's), "none"; absent: not looked for.
+  std::optional<std::string> modules_from;
+  std::optional<std::string> modules_package;  // of "packages": "linux-modules-nvidia-580-open"
 };
 struct VulkanDevice {
   std::string name;

@@ -24,6 +24,8 @@ struct Task {
 constexpr Task kTasks[] = {
     {"install-open-driver", "apt-get install nvidia-open", "apt-get install nvidia-open",
      "dnf install nvidia-open", "zypper install nvidia-open", "pacman -S nvidia-open"},
+    {"install-driver", "", "ubuntu-drivers install", "", "", ""},
+    {"install-built-modules", "", "apt-get install {modules}-{kernel}", "", "", ""},
     {"install-proprietary-driver", "apt-get install cuda-drivers",
      "apt-get install nvidia-driver-580", "dnf install cuda-drivers", "zypper install cuda-drivers",
      ""},
@@ -40,12 +42,41 @@ constexpr Task kTasks[] = {
      "dnf remove 'cuda-compat-*'", "zypper remove 'cuda-compat-*'", ""},
     {"rebuild-initramfs", "update-initramfs -u", "update-initramfs -u", "dracut --force",
      "dracut --force", "mkinitcpio -P"},
+    {"enrol-dkms-key", "mokutil --import /var/lib/dkms/mok.pub",
+     "mokutil --import /var/lib/shim-signed/mok/MOK.der", "mokutil --import /var/lib/dkms/mok.pub",
+     "mokutil --import /var/lib/dkms/mok.pub", "mokutil --import /var/lib/dkms/mok.pub"},
     {"install-amdgpu-dkms", "apt-get install amdgpu-dkms", "apt-get install amdgpu-dkms",
      "dnf install amdgpu-dkms", "zypper install amdgpu-dkms", ""},
     {"install-firmware", "apt-get install firmware-amd-graphics firmware-misc-nonfree",
      "apt-get install linux-firmware", "dnf install linux-firmware",
      "zypper install kernel-firmware-all", "pacman -S linux-firmware"},
 };
+
+// What the driver's modules come from (NvidiaDriver::modules_from): how they are built for another
+// kernel, and the key that signs them.
+struct Origin {
+  std::string_view from, cure, rebuild, key;
+};
+constexpr Origin kOrigins[] = {
+    {"dkms", "", "dkms autoinstall -k {kernel}", "{do:enrol-dkms-key}"},
+    {"akmods", "Rebuild the driver's modules for the running kernel with akmods",
+     "akmods --force --kernels {kernel}", "mokutil --import /etc/pki/akmods/certs/public_key.der"},
+    {"packages", "Install the driver's modules that the distribution built for the running kernel",
+     "{do:install-built-modules}", ""},
+    {"runfile",
+     "Build the driver's modules for the running kernel with NVIDIA's installer "
+     "(NVIDIA-Linux-*.run of the installed version)",
+     "", ""},
+    {"container",
+     "Let the GPU Operator build the driver's modules for the running kernel (delete this node's "
+     "pod of nvidia-driver-daemonset)",
+     "", ""},
+};
+const Origin& origin_of(const Machine& machine) {
+  const auto* row = std::ranges::find(kOrigins, machine.nvidia.modules_from.value_or(""),
+                                      [](const Origin& origin) { return origin.from; });
+  return row == std::end(kOrigins) ? kOrigins[0] : *row;
+}
 
 std::string_view command_of(const Task& task, Family family) {
   switch (family) {
@@ -251,6 +282,7 @@ constexpr Sign kSigns[] = {
     {"pacman ", CureRisk::harmless, CureNeeds::root},
     {"modprobe", CureRisk::harmless, CureNeeds::root},
     {"dkms ", CureRisk::harmless, CureNeeds::root},
+    {"akmods ", CureRisk::harmless, CureNeeds::root},
     {"usermod ", CureRisk::harmless, CureNeeds::root},
     {"chmod ", CureRisk::harmless, CureNeeds::root},
     {"mount ", CureRisk::harmless, CureNeeds::root},
@@ -261,6 +293,9 @@ constexpr Sign kSigns[] = {
 // "{do:NAME}" by the distribution's command; left where there is none.
 void fill_tasks(std::string& text, const Machine& machine) {
   if (may_have_bmc(machine)) replace_all(text, "{do:power-cycle}", "ipmitool chassis power cycle");
+  const auto& origin = origin_of(machine);
+  if (!origin.rebuild.empty()) replace_all(text, "{do:rebuild-modules}", origin.rebuild);
+  if (!origin.key.empty()) replace_all(text, "{do:enrol-key}", origin.key);
   const Family family = family_of(machine);
   for (const auto& task : kTasks)
     if (const auto command = command_of(task, family); !command.empty())
@@ -268,6 +303,11 @@ void fill_tasks(std::string& text, const Machine& machine) {
 }
 
 }  // namespace
+
+std::optional<std::string> rebuild_cure(const Machine& machine) {
+  const auto& origin = origin_of(machine);
+  return origin.cure.empty() ? std::nullopt : std::optional(std::string(origin.cure));
+}
 
 Family family_of(const Machine& machine) {
   const auto known = [](std::string_view id) {
@@ -298,6 +338,8 @@ void add_command(Finding& finding, std::string text, const Match& match, const M
   if (!finding.gpus.empty()) values.emplace_back("index", std::to_string(finding.gpus.front()));
   if (!machine.system.kernel_release.empty())
     values.emplace_back("kernel", machine.system.kernel_release);
+  if (machine.nvidia.modules_package)
+    values.emplace_back("modules", *machine.nvidia.modules_package);
   if (machine.nvidia.module_version) values.emplace_back("driver", *machine.nvidia.module_version);
   fill_tasks(text, machine);
   for (const auto& [name, value] : values) {

@@ -1,6 +1,7 @@
 // Commands of cures: by distribution, by container runtime, and filled in from the machine.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -11,6 +12,10 @@ namespace gpuready::doctor {
 // Which package manager a machine has, from ID and ID_LIKE of os-release.
 enum class Family { unknown, debian, ubuntu, fedora, suse, arch };
 Family family_of(const Machine& machine);
+
+// "Rebuild the driver's modules for the running kernel with akmods", by what NVIDIA's modules come
+// from; nothing for DKMS and where it is not known.
+std::optional<std::string> rebuild_cure(const Machine& machine);
 
 // A word that no shell takes for more than a word: [A-Za-z0-9._+~:-], not empty, no leading dash.
 bool safe_word(std::string_view text);

@@ -8,6 +8,7 @@
 #include "doctor/cause.h"
 #include "doctor/commands.h"
 #include "doctor/facts.h"
+#include "doctor/log_times.h"
 #include "machine/pci/pci_addresses.h"
 #include "machine/system/kernel_drivers.h"
 #include "machine/system/kernel_log.h"
@@ -255,6 +256,7 @@ std::vector<Finding> fold(std::vector<Told> told, const Machine& machine,
     settle_action(finding, machine);
     fit_place(finding, machine);
   }
+  add_log_times(findings, machine);
   return findings;
 }
 

@@ -209,6 +209,7 @@ Machine inspect(Host& host, const InspectOptions& options) {
   timed("intel files", [&] { read_intel_files(host, machine); });
   timed("apple", [&] { read_apple(host, machine); });
   if (deep) {
+    timed("nvidia packaging", [&] { read_nvidia_packaging(host, machine); });
     timed("toolkits", [&] { read_toolkits(host, machine); });
     timed("network", [&] { read_network(host, machine); });
     timed("slow system", [&] { read_slow_system(host, machine); });

@@ -655,6 +655,9 @@ bool is_listed(std::string_view folder, std::string_view name) {
   if (name.starts_with("redacted-")) return true;  // listed when it had its name
   if (folder.starts_with("/dev")) return starts_with_any(name, kNodes);
   if (folder == "/usr/local" || folder == "/opt") return starts_with_any(name, kToolkits);
+  if (folder == "/var/lib/dkms") return name.starts_with("nvidia");
+  if (folder == "/lib/modules") return true;  // of kernels
+  if (folder.starts_with("/lib/modules/")) return name.starts_with("nvidia");
   if (folder == "/usr/lib/wsl/drivers") return contains(name, ".inf_");  // of Windows' drivers
   if (folder.ends_with("/icd.d")) return name.ends_with(".json");
   if (folder.ends_with("/ld.so.conf.d")) return name.ends_with(".conf");

@@ -34,6 +34,8 @@ void read_visibility(Host& host, Machine& machine);  // visibility.cc: environme
 // pci.cc. What there is, and what is asleep; then links, errors and BARs of what was found.
 void find_pci(Host& host, Machine& machine);
 void read_pci(Host& host, Machine& machine);
+// What the driver's kernel modules come from, on a host with a GPU of NVIDIA's.
+void read_nvidia_packaging(Host& host, Machine& machine);
 void read_nvidia_files(
     Host& host, Machine& machine);  // nvidia_files.cc: /proc/driver/nvidia, /sys/module, libraries
 void read_jetson_files(

@@ -24,6 +24,7 @@ struct Case {
 std::vector<std::string> details_of(const Finding& finding) {
   std::vector<std::string> lines;
   for (const Evidence& item : finding.evidence) lines.push_back(item.source + ": " + item.quote);
+  if (finding.logged) lines.push_back("Logged: " + logged_text(*finding.logged));
   if (finding.cure) lines.push_back("Cure: " + *finding.cure);
   if (finding.command) lines.push_back("Command: " + *finding.command);
   return lines;

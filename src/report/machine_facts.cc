@@ -81,6 +81,8 @@ FactGroup nvidia_facts(const NvidiaDriver& nvidia) {
   put(group, "CUDA stopped in", nvidia.cuda_stopped_in);
   put(group, "Fabric Manager", nvidia.fabric_manager);
   put(group, "Persistence daemon", nvidia.persistence_daemon);
+  put(group, "Kernel modules from",
+      nvidia.modules_package ? nvidia.modules_package : nvidia.modules_from);
   put(group, "Peer memory", nvidia.peer_memory);
   for (const LibraryFile& library : nvidia.libraries)
     group.facts.push_back({library.name, library.real_path.value_or(library.path)});

@@ -203,6 +203,7 @@ std::string finding_text(const Finding& finding, int depth) {
   for (const Evidence& evidence : finding.evidence)
     out += fmt::format("\nEvidence, {}:\n\n{}", markdown_text(evidence.source),
                        fenced(evidence.quote));
+  if (finding.logged) out += "\n**Logged:** " + markdown_text(logged_text(*finding.logged)) + "\n";
   if (finding.cure) out += "\n**Cure:** " + markdown_text(*finding.cure) + "\n";
   if (finding.command) out += "\n" + fenced(*finding.command, "sh");
   if (finding.terms) out += "\n**Risk:** " + words_of(*finding.terms) + "\n";

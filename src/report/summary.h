@@ -146,6 +146,8 @@ std::string looked_at(const Machine& machine);
 std::string coverage_text(const Coverage& coverage);
 // "GPU 0, GPU 3" or "0000:17:00.0"; empty for the whole machine.
 std::string concerned_text(const Finding& finding);
+// "first 2026-03-01T12:00:00Z, last 2026-03-01T13:00:00Z; python3 (process 4242) used the GPU"
+std::string logged_text(const Logged& logged);
 // "offset 0x1000: expected 0x.., read 0x.. (2 bits: 0x..) in pass address"
 std::string bad_word_text(const BadWord& word);
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "report/obligations.h"
@@ -180,6 +181,21 @@ std::string concerned_text(const Finding& finding) {
   if (parts.empty())
     for (const PciAddress& address : finding.pci) parts.push_back(address.text());
   return join(parts, ", ");
+}
+
+std::string logged_text(const Logged& logged) {
+  const auto at = [](double seconds, const std::optional<std::int64_t>& unix_seconds) {
+    return unix_seconds ? format_utc(*unix_seconds)
+                        : fmt::format("{:.0f} s after the boot", seconds);
+  };
+  const auto first = at(logged.first_seconds, logged.first_unix_seconds);
+  const auto last = at(logged.last_seconds, logged.last_unix_seconds);
+  auto text = first == last ? first : "first " + first + ", last " + last;
+  std::vector<std::string> processes;
+  for (const auto& process : logged.processes)
+    processes.push_back(fmt::format("{} (process {})", process.name, process.pid));
+  if (!processes.empty()) text += "; " + join(processes, ", ") + " used the GPU";
+  return text;
 }
 
 std::string bad_word_text(const BadWord& word) {

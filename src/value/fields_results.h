@@ -15,6 +15,25 @@ FIELDS_OF(Evidence) {
   FIELD(quote, "What it says, verbatim.", kAlways);
 }
 
+FIELDS_OF(LoggedProcess) {
+  visit.about("logged_process", "A process that a record of the kernel log names.");
+  FIELD(pid, "Its number as the kernel counts them: the host's, also in a container.", kAlways);
+  FIELD(name, "At most 15 characters; its user chose it.", kAlways);
+}
+
+FIELDS_OF(Logged) {
+  visit.about("logged",
+              "When the kernel logged what a finding quotes, and records that differ from it only "
+              "in numbers.");
+  FIELD(first_seconds, "The first of them, in seconds since boot.", kAlways);
+  FIELD(last_seconds, "The last of them, in seconds since boot.", kAlways);
+  FIELD(first_unix_seconds,
+        "first_seconds, in seconds since 1970-01-01 UTC; absent where the clock was not read, or "
+        "the machine slept since boot.");
+  FIELD(last_unix_seconds, "last_seconds; as first_unix_seconds.");
+  FIELD(processes, "What used the GPU then, as NVIDIA's driver says with an Xid.");
+}
+
 FIELDS_OF(CureTerms) {
   visit.about("cure_terms", "What a cure costs, where it is done, and what must hold before.");
   FIELD(risk, "What it costs those who use the machine, least first.");
@@ -40,6 +59,7 @@ FIELDS_OF(Finding) {
   FIELD(gpus, "Indices of the GPUs concerned; with pci absent too: the whole machine.");
   FIELD(pci, "Addresses concerned, also of devices that are not GPUs.");
   FIELD(evidence, "The proof, quoted.");
+  FIELD(logged, "When the kernel logged it; absent: nothing quoted has a time in its log.");
   FIELD(cure, "What to do, one sentence.");
   FIELD(command, "The cure as a command.");
   FIELD(terms, "What the cure costs, where it is done, and what must hold before.");

@@ -50,6 +50,13 @@ FIELDS_OF(NvidiaDriver) {
         "Loaded module through which network adapters reach GPU memory: nvidia_peermem, "
         "nv_peer_mem.");
   FIELD(persistence_daemon, "running or not_running; absent: not asked.");
+  FIELD(
+      modules_from,
+      "What its kernel modules come from: dkms, akmods, packages (built for each kernel), runfile "
+      "(NVIDIA's installer), container (a pod's) or none; absent: not looked for.");
+  FIELD(modules_package,
+        "With packages: the package's name, up to the kernel's release, such as "
+        "linux-modules-nvidia-580-open.");
 }
 
 FIELDS_OF(VulkanDevice) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "doctor/commands.h"
 #include "doctor/facts.h"
 #include "machine/system/kernel_log.h"
 
@@ -288,6 +289,8 @@ std::vector<Match> companions_refused(const Facts& facts) {
     match.explanation = std::string(why->explanation);
     if (name != "nvidia_uvm") *match.explanation += " The GPU works without it.";
     match.cure = std::string(why->cure);
+    if (const auto rebuild = rebuild_cure(machine); rebuild && why->cure == kRebuild)
+      match.cure = *rebuild + ", rebuild the initramfs, and reboot.";
     if (why->cure != kRebuild) match.command = "{do:install-open-driver}";
     if (name == "nvidia_peermem" && why->cure == kRebuild) {
       match.cure =
@@ -298,6 +301,16 @@ std::vector<Match> companions_refused(const Facts& facts) {
     matches.push_back(std::move(match));
   }
   return matches;
+}
+
+// With neither modules nor libraries there is nothing to rebuild.
+void by_origin(const Machine& machine, Match& match) {
+  if (machine.nvidia.modules_from == "none" && machine.nvidia.libraries.empty()) {
+    match.cure = "Install NVIDIA's driver, and load it.";
+    match.command = "{do:install-driver}";
+  } else if (const auto rebuild = rebuild_cure(machine)) {
+    match.cure = *rebuild + ", and load the driver.";
+  }
 }
 
 std::vector<Match> driver_absent(const Facts& facts) {
@@ -323,6 +336,7 @@ std::vector<Match> driver_absent(const Facts& facts) {
                 "A module of the driver is installed and was built for another kernel, so this one "
                 "refuses it.";
           }
+      if (vendor == Vendor::nvidia) by_origin(machine, match);
       if (vendor == Vendor::amd) match.command = "modprobe amdgpu";
       if (vendor == Vendor::intel) match.command = "modprobe xe || modprobe i915";
       matches.push_back(std::move(match));
@@ -395,7 +409,7 @@ std::vector<Cause> bind_causes() {
        .cure = "If the GPU's module is installed (modinfo finds it): enrol the key that signed it "
                "(asked for at the next boot), or install modules that the distribution signed. If "
                "not, install the driver.",
-       .command = "mokutil --import /var/lib/dkms/mok.pub",
+       .command = "{do:enrol-key}",
        .action = Action::configure,
        .terms = kByReboot,
        .backing = Backing::silent,
@@ -419,7 +433,7 @@ std::vector<Cause> bind_causes() {
        .explanation = "The GPU is on the bus and no driver is bound to it. The driver is not "
                       "installed, or was not built for the running kernel.",
        .cure = "Install the driver, or rebuild its modules for the running kernel, and load it.",
-       .command = "dkms autoinstall -k {kernel} && modprobe nvidia",
+       .command = "{do:rebuild-modules} && modprobe nvidia",
        .action = Action::configure,
        .terms = kAsRoot,
        .explains = {"nvml-start-failed", "cuda-start-failed", "nvml-library-missing",
@@ -432,7 +446,7 @@ std::vector<Cause> bind_causes() {
        .explanation = "The kernel or the driver refused the module. The GPU itself works; what the "
                       "module offers (unified memory, displays, GPUDirect) is missing.",
        .cure = kRebuild,
-       .command = "dkms autoinstall -k {kernel}",
+       .command = "{do:rebuild-modules}",
        .action = Action::configure,
        .terms = kAsRoot,
        .backing = Backing::looked,

@@ -1,5 +1,9 @@
 // NVIDIA's driver as files tell it: /proc/driver/nvidia, /sys/module, and where the loader would
 // find the driver's libraries. Nothing is loaded or started, and no suspended GPU is touched.
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "base/text.h"
 #include "base/vendor_codes.h"
 #include "machine/nvidia/nvidia_parse.h"
@@ -194,7 +198,60 @@ void read_daemons(Host& host, Machine& machine) {
     nvidia.persistence_daemon = "running";
 }
 
+bool lists(Host& host, const std::string& folder, std::string_view start) {
+  const auto names = host.list_directory(folder);
+  return names &&
+         std::ranges::any_of(*names, [&](const auto& name) { return name.starts_with(start); });
+}
+
+// Modules that a distribution builds for each of its kernels: RHEL's and its relatives' in
+// /lib/modules/<kernel>/extra/nvidia; those of Ubuntu's
+// "linux-modules-nvidia-580-server-open-<kernel>" in
+// /lib/modules/<kernel>/kernel/nvidia-580srv-open.
+void find_built_modules(Host& host, NvidiaDriver& nvidia) {
+  constexpr const char* kModules = "/lib/modules";
+  constexpr std::size_t kMostKernels = 16;
+  const auto kernels = host.list_directory(kModules);
+  if (!kernels) return;
+  for (std::size_t i = 0; i < std::min(kernels->size(), kMostKernels); ++i) {
+    const auto folder = fmt::format("{}/{}/", kModules, (*kernels)[i]);
+    if (lists(host, folder + "extra", "nvidia")) nvidia.modules_from = "packages";
+    const auto names = host.list_directory(folder + "kernel");
+    if (!names) continue;
+    for (const auto& name : *names) {
+      if (!name.starts_with("nvidia-")) continue;
+      nvidia.modules_from = "packages";
+      nvidia.modules_package = "linux-modules-" + name;
+      if (const auto server = nvidia.modules_package->find("srv"); server != std::string::npos)
+        nvidia.modules_package->replace(server, 3, "-server");
+    }
+  }
+}
+
 }  // namespace
+
+void read_nvidia_packaging(Host& host, Machine& machine) {
+  constexpr const char* kAkmods[] = {
+      "/usr/src/akmods/nvidia-kmod.latest", "/usr/src/akmods/nvidia-open-kmod.latest",
+      "/usr/src/akmods/nvidia-580xx-kmod.latest", "/usr/src/akmods/nvidia-470xx-kmod.latest"};
+  auto& nvidia = machine.nvidia;
+  const bool any = std::ranges::any_of(
+      machine.pci, [](const PciDevice& device) { return device.vendor_id == pci_vendor::kNvidia; });
+  if (!any || machine.container.runtime || machine.system.wsl2) return;
+  if (lists(host, "/var/lib/dkms", "nvidia"))
+    nvidia.modules_from = "dkms";
+  else if (std::ranges::any_of(kAkmods, [&](const char* file) { return host.exists(file); }))
+    nvidia.modules_from = "akmods";
+  else
+    find_built_modules(host, nvidia);
+  if (nvidia.modules_from) return;
+  if (host.exists("/usr/bin/nvidia-uninstall"))
+    nvidia.modules_from = "runfile";
+  else if (host.exists("/run/nvidia/driver"))
+    nvidia.modules_from = "container";
+  else
+    nvidia.modules_from = "none";
+}
 
 void read_nvidia_files(Host& host, Machine& machine) {
   read_module(host, machine);

@@ -23,6 +23,8 @@ std::string finding_body(const Finding& finding) {
   if (!finding.explanation.empty())
     out += fmt::format("<p>{}</p>\n", escape_html(finding.explanation));
   out += evidence_list(finding);
+  if (finding.logged)
+    out += fmt::format("<p><b>Logged.</b> {}</p>\n", escape_html(logged_text(*finding.logged)));
   if (finding.cure) out += fmt::format("<p><b>Cure.</b> {}</p>\n", escape_html(*finding.cure));
   if (finding.command)
     out += fmt::format("<div class=\"command\"><pre><code>{}</code></pre></div>\n",

@@ -54,6 +54,7 @@ void write_finding(const Finding& finding, bool quiet, TerminalText& out) {
   if (!quiet) {
     if (!finding.explanation.empty()) out.paragraph(4, {}, finding.explanation);
     write_evidence(finding, out);
+    if (finding.logged) out.paragraph(4, {"Logged: ", Ink::bold}, logged_text(*finding.logged));
   }
   if (finding.cure) out.paragraph(4, {"Cure: ", Ink::bold}, *finding.cure);
   if (finding.command) out.command(6, *finding.command);

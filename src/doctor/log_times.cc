@@ -1,0 +1,107 @@
+#include "doctor/log_times.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/text.h"
+#include "doctor/facts.h"
+#include "machine/system/kernel_log.h"
+
+namespace gpuready::doctor {
+namespace {
+
+using Times = std::vector<double>;
+
+// Of the lines of one kind with the quote; where a message went on over several lines, which a
+// quote joins, of the kind that is most of its beginning.
+Times times_of(std::string_view quoted, const std::vector<LogLine>& lines) {
+  const auto kind = kind_of_line(quoted);
+  const auto begin = quoted.substr(0, quoted.find_first_of("0123456789 "));
+  Times times;
+  std::size_t most = 0;
+  for (const auto& line : lines) {
+    if (!line.seconds || !line.text.starts_with(begin)) continue;
+    const auto own = kind_of_line(quote(line.text));
+    const bool joined = kind.starts_with(own + " ");
+    if (own.size() < most || (own != kind && !joined)) continue;
+    if (own.size() > most) times.clear();
+    most = own.size();
+    times.push_back(*line.seconds);
+  }
+  return times;
+}
+
+// "Xid (PCI:0000:17:00): 31, pid=4242, name=python3, Ch 00000008"; others have pid='<unknown>'.
+std::optional<LoggedProcess> process_in(std::string_view line) {
+  constexpr std::string_view kPid = ", pid=", kName = ", name=";
+  const auto pid = line.find(kPid);
+  if (pid == line.npos) return std::nullopt;
+  line.remove_prefix(pid + kPid.size());
+  LoggedProcess process;
+  const auto read = std::from_chars(line.data(), line.data() + line.size(), process.pid);
+  line.remove_prefix(static_cast<std::size_t>(read.ptr - line.data()));
+  if (read.ec != std::errc() || process.pid <= 0 || !line.starts_with(kName)) return std::nullopt;
+  line.remove_prefix(kName.size());
+  process.name = quote(line.substr(0, line.find(", ")));
+  return process;
+}
+
+// Xids of one code and GPU are of one kind, whatever process they name.
+Times times_of(const XidEvent& quoted, const std::vector<XidEvent>& events,
+               std::vector<LoggedProcess>& processes) {
+  Times times;
+  for (const auto& event : events) {
+    if (event.code != quoted.code || event.pci != quoted.pci || !event.seconds) continue;
+    times.push_back(*event.seconds);
+    const auto process = process_in(event.line);
+    if (process && std::ranges::find(processes, *process) == processes.end())
+      processes.push_back(*process);
+  }
+  return times;
+}
+
+// The log's clock stands still while the machine sleeps.
+bool slept(const Machine& machine) {
+  return !log_hits(machine, {"PM: suspend entry", "PM: suspend exit", "PM: hibernation entry",
+                             "PM: hibernation exit"})
+              .empty();
+}
+
+void add_to(Finding& finding, const Machine& machine, std::optional<double> boot_unix_seconds) {
+  Times times;
+  std::vector<LoggedProcess> processes;
+  for (const auto& item : finding.evidence) {
+    if (!item.source.starts_with("kernel log")) continue;
+    const auto& log = machine.kernel_log;
+    const auto xid = parse_xid(item.quote);
+    const auto more = xid ? times_of(*xid, log.xids, processes) : times_of(item.quote, log.lines);
+    times.insert(times.end(), more.begin(), more.end());
+  }
+  if (!times.empty()) {
+    const auto [first, last] = std::ranges::minmax(times);
+    finding.logged = {
+        .first_seconds = first, .last_seconds = last, .processes = std::move(processes)};
+  }
+  if (finding.logged && boot_unix_seconds) {
+    const auto at = [&](double seconds) { return std::llround(*boot_unix_seconds + seconds); };
+    finding.logged->first_unix_seconds = at(finding.logged->first_seconds);
+    finding.logged->last_unix_seconds = at(finding.logged->last_seconds);
+  }
+  for (auto& inner : finding.explains) add_to(inner, machine, boot_unix_seconds);
+}
+
+}  // namespace
+
+void add_log_times(std::vector<Finding>& findings, const Machine& machine) {
+  const auto& system = machine.system;
+  std::optional<double> boot;
+  if (system.unix_seconds && system.uptime_seconds && !slept(machine))
+    boot = static_cast<double>(*system.unix_seconds - *system.uptime_seconds);
+  for (auto& finding : findings) add_to(finding, machine, boot);
+}
+
+}  // namespace gpuready::doctor
