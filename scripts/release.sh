@@ -61,7 +61,10 @@ pack() {  # pack BUILD MACHINE STRIP: every kind for this machine
   for kind in "${kinds[@]}"; do
     case $kind in
       deb | rpm) installer "$kind" "$2" "$stage" ;;
-      image) base_of_image "$2" "$base" && platforms+=(--platform "$2" "$stage" "$base") ;;
+      image)
+        if base_of_image "$2" "$base"; then platforms+=(--platform "$2" "$stage" "$base")
+        elif [ $? = 77 ]; then say "so no image for $2"
+        else say "the base of the image for $2 cannot be made"; exit 1; fi ;;
       *) artefact "$kind" "$2" --stage "$stage" ;;
     esac
   done
@@ -70,11 +73,9 @@ artefact() {  # artefact KIND MACHINE OPTION...
   python3 packaging/artefacts.py "$1" --out "$folder" --version "$version" --machine "$2" --epoch "$SOURCE_DATE_EPOCH" "${@:3}"
 }
 base_of_image() {  # Debian's libc6 and nothing else
-  local architecture=amd64 code=0
+  local architecture=amd64
   [ "$1" = x86_64 ] || architecture=arm64
-  scripts/debian_packages.sh "$2" bookworm $architecture libc6 || code=$?
-  [ $code = 77 ] && { say "so no image"; return 1; }
-  return $code
+  scripts/debian_packages.sh "$2" bookworm $architecture libc6
 }
 installer() {  # installer deb|rpm MACHINE STAGE: the program without the library, as a distribution has it
   local root=$work/root-$1-$2 name

@@ -23,16 +23,14 @@ from .types import Report, Status
 
 __all__ = ["GpureadyError", "UsageError", "NoAnswer", "Report", "Status", "check", "detect", "diagnose", "program",
            "run", "status", "ternary", "test", "types"]
-_FOLDER = Path(__file__).resolve().parent
+_FOLDER = Path(os.path.abspath(__file__)).parent  # links are kept: they may lead into an installer's cache
 
 
-def _distribution() -> Optional[importlib.metadata.Distribution]:
-    """This package's own; another `gpuready` may come first on sys.path."""
-    return next(iter(importlib.metadata.distributions(name="gpuready", path=[str(_FOLDER.parent)])), None)
-
-
-_own = _distribution()
-__version__: str = _own.version if _own else "unknown"  # a copied package has none
+# This package's own; another `gpuready` may come first on sys.path. `pip install --target --upgrade` leaves the older
+# version's record beside the new one.
+_RECORDS = sorted(importlib.metadata.distributions(name="gpuready", path=[str(_FOLDER.parent)]),
+                  key=lambda record: [int(part) if part.isdigit() else -1 for part in record.version.split(".")])
+__version__: str = _RECORDS[-1].version if _RECORDS else "unknown"  # a copied package has none
 
 
 class GpureadyError(Exception):
@@ -62,8 +60,7 @@ def _is_recorded(path: Path, file: importlib.metadata.PackagePath) -> bool:
 @functools.lru_cache(maxsize=None)
 def _installed() -> Optional[Path]:
     beside = _FOLDER.parent / "bin" / "gpuready"  # pip install --target, whose RECORD leads elsewhere
-    distribution = _distribution()
-    recorded = [file for file in (distribution and distribution.files) or ()
+    recorded = [file for record in _RECORDS for file in record.files or ()
                 if file.name == "gpuready" and "bin" in file.parts]
     for file in recorded:
         for path in (beside, Path(str(file.locate()))):

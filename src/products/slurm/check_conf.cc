@@ -334,9 +334,7 @@ Matches hooks_without_limit(const ConfView& view) {
 
 Matches prolog_late(const ConfView& view) {
   const auto flags = value_of(view.slurm, "PrologFlags");
-  if (!value_of(view.slurm, "Prolog") || lists(flags, "Alloc") || lists(flags, "Contain") ||
-      lists(flags, "X11"))
-    return {};
+  if (!value_of(view.slurm, "Prolog") || prolog_at_allocation(flags)) return {};
   return as_set(&view.slurm, "slurm.conf", "PrologFlags");
 }
 

@@ -152,6 +152,11 @@ bool lists(const std::optional<std::string>& value, std::string_view word) {
                              [&](std::string_view each) { return equals_ignore_case(each, word); });
 }
 
+bool prolog_at_allocation(const std::optional<std::string>& flags) {
+  return lists(flags, "Alloc") || lists(flags, "Contain") || lists(flags, "X11") ||
+         lists(flags, "RunInJob");
+}
+
 Result<std::string> find_conf(Host& host) {
   if (auto named = host.environment("SLURM_CONF"); named && named->starts_with('/')) return *named;
   for (const char* file : kFiles)

@@ -34,6 +34,8 @@ const ConfLine* setting(const Conf& conf, std::string_view key);
 std::optional<std::string> value_of(const Conf& conf, std::string_view key);
 // The words of a list: "cons_tres,cgroup".
 bool lists(const std::optional<std::string>& value, std::string_view word);
+// Whether PrologFlags of this value run the prolog when a job gets its nodes: others imply Alloc.
+bool prolog_at_allocation(const std::optional<std::string>& flags);
 
 // Where slurm.conf is: SLURM_CONF, the usual folders, what slurmd fetched without files.
 Result<std::string> find_conf(Host& host);

@@ -36,8 +36,9 @@ std::string how_to_chain(const Hook& hook, const std::string& path, const std::s
 }  // namespace
 
 bool can_be_value(std::string_view path) {
-  return std::ranges::none_of(
-      path, [](char c) { return c <= ' ' || contains("\"'#\\*?[]%\x7f", {&c, 1}); });
+  return std::ranges::none_of(path, [](char c) {
+    return static_cast<unsigned char>(c) <= ' ' || contains("\"'#\\*?[]%\x7f", {&c, 1});
+  });
 }
 
 Setup plan_setup(const Conf& conf, const SetupChoice& choice) {
@@ -67,7 +68,7 @@ Setup plan_setup(const Conf& conf, const SetupChoice& choice) {
   if (!value_of(conf, "PrologEpilogTimeout")) add("PrologEpilogTimeout", "120");
   const auto flags = value_of(conf, "PrologFlags");
   if (prolog && !flags) add("PrologFlags", "Alloc");
-  if (prolog && flags && !lists(flags, "Alloc") && !lists(flags, "Contain"))
+  if (prolog && flags && !prolog_at_allocation(flags))
     setup.notes.push_back(fmt::format(
         "PrologFlags={} lacks Alloc: the prolog runs when a node's first step starts, not when "
         "the job gets its nodes",

@@ -261,7 +261,7 @@ FIELDS_OF(SelectReport) {
 }
 DOCUMENT_OF(SelectReport, "pack-select", "A selected variant",
             "What `gpuready pack select` decided.",
-            "0: one is chosen; 2: not trusted or wrong usage; 3: none fits; 4: not reached.");
+            "0: one is chosen; 1: not trusted; 2: wrong usage; 3: none fits; 4: not reached.");
 
 FIELDS_OF(Error) {
   visit.about("error", "Why something did not succeed.");

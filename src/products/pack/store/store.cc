@@ -284,7 +284,9 @@ Result<void> Store::place(const PackedFile& file, const std::string& folder) {
 
 Result<std::uint64_t> Store::stage(const Variant& variant) {
   const auto all = TRY(numbers());
-  const auto number = all.empty() ? 1 : all.back() + 1;
+  // Never what `current` leads to, also where that folder is gone.
+  const auto now = TRY(current());
+  const auto number = std::max(all.empty() ? 0 : all.back(), now.value_or(0)) + 1;
   const auto folder = generation_path(number);
   std::set<std::string> folders = {folder, folder + "/" + std::string(kOwn)};
   for (const auto& each : names_of(variant).folders) folders.insert(folder + "/" + each);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <memory>
 
 #include "base/clock.h"
@@ -109,6 +110,15 @@ std::optional<bool> has_nvml_plugin(Host& host, const slurm::Conf& conf) {
   return found;
 }
 
+// What this user may not look into is not known to be missing.
+std::optional<std::string> hidden_folder(const std::string& hook) {
+  const std::string folder(folder_of(hook));
+  const bool is_pattern = hook.find_first_of("*?[") != hook.npos;
+  if (::access(folder.c_str(), is_pattern ? R_OK | X_OK : X_OK) == 0 || errno != EACCES)
+    return std::nullopt;
+  return folder;
+}
+
 // The files that Slurm starts: of a pattern all that match.
 std::optional<std::string> why_not_startable(Host& host, const std::string& pattern) {
   glob_t found{};
@@ -156,8 +166,13 @@ Result<int> run_slurm_doctor(const DoctorOptions& options) {
   view.nvml_plugin = has_nvml_plugin(*here, view.slurm);
   for (const auto& file : slurm::device_files(view))
     if (!host->exists(file)) view.missing[file] = "does not exist";
-  for (const auto& hook : slurm::hook_lines(view))
+  for (const auto& hook : slurm::hook_lines(view)) {
+    if (const auto folder = hidden_folder(hook.path)) {
+      report.unseen.push_back(*folder + ": permission denied");
+      continue;
+    }
     if (const auto why = why_not_startable(*here, hook.path)) view.missing[hook.path] = *why;
+  }
   for (const auto* conf :
        {&view.slurm, view.gres ? &*view.gres : nullptr, view.cgroup ? &*view.cgroup : nullptr})
     if (conf != nullptr)

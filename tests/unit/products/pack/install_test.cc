@@ -428,6 +428,22 @@ TEST(Install, AFolderInPlaceOfTheLinkIsNamed) {
   EXPECT_TRUE(has(told(outcome), "/store/current: not a link that gpuready made")) << told(outcome);
 }
 
+// `current` leads to a version that is gone: its number is not taken again, so nothing is live
+// before it was tested, and the version before stays.
+TEST(Install, AVersionThatIsGoneIsNotMadeUnderItsNumber) {
+  Workshop shop;
+  ASSERT_EQ(error_text(shop.publish("1.0", {{"modern", kModern}, {"latest", kLatest}})), "");
+  ASSERT_EQ(shop.install("modern", shop.options()).end, InstallEnd::installed);
+  ASSERT_EQ(shop.install("latest", shop.options()).end, InstallEnd::installed);
+  const auto generations = shop.root + "/store/generations/";
+  std::filesystem::remove_all(generations + "2");
+  const auto again = shop.install("latest", shop.options());
+  ASSERT_EQ(again.end, InstallEnd::installed) << told(again);
+  EXPECT_TRUE(shop.installed("lib/a.so") == kLatest.at("lib/a.so"));
+  EXPECT_TRUE(std::filesystem::exists(generations + "3"));
+  EXPECT_FALSE(std::filesystem::exists(generations + "2"));
+}
+
 TEST(Install, AReadOnlyStoreIsNoErrorWhereNothingChanges) {
   Workshop shop;
   ASSERT_TRUE(shop.publish("1.0", {{"modern", kModern}, {"cpu", {{"a", "b"}}}}));

@@ -53,11 +53,13 @@ TEST(SlurmSetup, FlagsOfOthersAreKeptAndTold) {
   const auto setup = plan("PrologFlags=NoHold\n");
   EXPECT_EQ(setup.notes.size(), 1u);
   for (const auto& line : setup.lines) EXPECT_FALSE(line.starts_with("PrologFlags")) << line;
-  EXPECT_TRUE(plan("PrologFlags=Contain\n").notes.empty());
+  for (const char* flag : {"Contain", "X11", "RunInJob"})
+    EXPECT_TRUE(plan(std::string("PrologFlags=") + flag + "\n").notes.empty()) << flag;
 }
 
 TEST(SlurmSetup, PathsThatSlurmCannotRead) {
   EXPECT_TRUE(can_be_value("/etc/slurm-llnl/gpuready_1.0"));
+  EXPECT_TRUE(can_be_value("/opt/gr\u00f6\u00dfe"));
   for (const char* path :
        {"/a b", "/a\tb", "/a'b", "/a\"b", "/a#b", "/a*", "/a[1]", "/a\\b", "/a%h"})
     EXPECT_FALSE(can_be_value(path)) << path;
