@@ -32,9 +32,12 @@ for rate in inf 100 12.5; do
   coproc server { exec python3 "$here/range_server.py" release "$rate"; }
   read -r port <&"${server[0]}"
   trap 'kill $server_PID' EXIT
-  rm -f update.ms fresh.ms
+  rm -f {update,fresh}.{ms,json}
   for _ in 1 2 3; do
-    cp -al home.old home && install update "http://127.0.0.1:$port" && rm -rf home
+    cp -al home.old home
+    install update "http://127.0.0.1:$port"
+    cmp all/lib/libtimed.so home/.local/share/bench/gpu-libs/current/lib/libtimed.so
+    rm -rf home
     install fresh "http://127.0.0.1:$port"
     cmp all/lib/libtimed.so home/.local/share/bench/gpu-libs/current/lib/libtimed.so
     rm -rf home

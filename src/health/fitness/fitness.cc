@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "machine/system/container.h"
 
 namespace gpuready {
 namespace {
@@ -68,16 +69,10 @@ Result<FitnessLimits> fitness_limits(Host& host) {
 
 Verdict memory_fitness(const Machine& machine, const FitnessLimits& limits) {
   Verdict verdict = begin("host-memory");
-  auto available = machine.system.memory_available_bytes;
+  const auto available = available_memory_bytes(machine);
   std::string within = "of the machine";
-  if (const auto limit = machine.container.memory_limit_bytes) {
-    const auto used = machine.container.memory_used_bytes.value_or(0);
-    const auto left = *limit > used ? *limit - used : 0;
-    if (!available || left < *available) {
-      available = left;
-      within = "within the cgroup's limit of " + format_bytes(*limit);
-    }
-  }
+  if (available != machine.system.memory_available_bytes)
+    within = "within the cgroup's limit of " + format_bytes(*machine.container.memory_limit_bytes);
   if (!available) {
     verdict.status = VerdictStatus::inconclusive;
     verdict.reason = "neither /proc/meminfo nor the cgroup says how much memory is available";

@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "health/plan/choose_executor.h"
 #include "machine/gpu_use.h"
+#include "machine/system/container.h"
 
 namespace gpuready {
 namespace {
@@ -46,11 +47,8 @@ std::optional<std::string> why_not_idle(const Gpu& gpu) {
 // The memory that this machine, or the container's limit, leaves to one test while all GPUs are
 // tested at once.
 std::uint64_t host_share_bytes(const Machine& machine) {
-  std::uint64_t available = machine.system.memory_available_bytes.value_or(GiB);
-  if (const auto limit = machine.container.memory_limit_bytes)
-    available = std::min(
-        available, *limit - std::min(*limit, machine.container.memory_used_bytes.value_or(0)));
-  return available / kHostShare / std::max<std::size_t>(1, machine.gpus.size());
+  return available_memory_bytes(machine).value_or(GiB) / kHostShare /
+         std::max<std::size_t>(1, machine.gpus.size());
 }
 
 // Why this GPU is not to be tested at all, if so.

@@ -148,6 +148,14 @@ std::optional<std::uint64_t> parse_stat(std::string_view text, std::string_view 
   return std::nullopt;
 }
 
+std::optional<std::uint64_t> available_memory_bytes(const Machine& machine) {
+  const auto available = machine.system.memory_available_bytes;
+  const auto limit = machine.container.memory_limit_bytes;
+  if (!limit) return available;
+  const auto left = *limit - std::min(*limit, machine.container.memory_used_bytes.value_or(0));
+  return std::min(available.value_or(left), left);
+}
+
 void read_container(Host& host, Machine& machine) {
   auto& container = machine.container;
   const auto cgroups = host.read_file("/proc/self/cgroup");

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "gpuready/machine.h"
+
 namespace gpuready {
 
 struct CgroupPaths {                       // from /proc/self/cgroup
@@ -28,5 +30,8 @@ std::optional<double> parse_cpu_max(std::string_view text);
 std::vector<std::string> cgroup_ancestors(std::string_view path);
 // A "key value" line of memory.stat.
 std::optional<std::uint64_t> parse_stat(std::string_view text, std::string_view key);
+
+// The memory that the machine has left, or that its control group's limit leaves, if that is less.
+std::optional<std::uint64_t> available_memory_bytes(const Machine& machine);
 
 }  // namespace gpuready

@@ -22,7 +22,7 @@ FIELDS_OF(Node) {
   FIELD(machine_id, "As in its report.");
 }
 FIELDS_OF(Cause) {
-  visit.about("fleet_cause", "One cause on all nodes that have it.");
+  visit.about("fleet_cause", "One cause on all nodes that have it in this severity.");
   FIELD(id, "Of the finding, or test- and the test that failed.", kAlways);
   FIELD(title, "What is wrong, on the node where it is worst.", kAlways);
   FIELD(cure, "What to do.");

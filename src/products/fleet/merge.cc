@@ -138,7 +138,8 @@ const NodeReport& counting(const std::vector<const NodeReport*>& newest_first,
 
 // A GPU is in one machine: reports under two names that have it are not both true. One of them is,
 // so an error counts.
-void find_shared_gpus(std::vector<const NodeReport*>& counted, Fleet& out) {
+void find_shared_gpus(std::vector<const NodeReport*>& counted, std::set<std::string>& doubted_names,
+                      Fleet& out) {
   std::map<std::string_view, const NodeReport*> owners;
   std::map<std::string_view, std::string> doubted;
   for (const NodeReport* report : counted)
@@ -152,6 +153,7 @@ void find_shared_gpus(std::vector<const NodeReport*>& counted, Fleet& out) {
       const std::string reason = fmt::format("reports the same GPU as {}.", other->second);
       if (node.state > NodeState::unknown) {
         out.notes.push_back(fmt::format("{} {}", node.name, reason));
+        doubted_names.insert(node.name);
       } else {
         node.state = NodeState::unknown;
         node.reason = "It " + reason;
@@ -186,6 +188,7 @@ Result<Fleet> merge(const std::vector<NodeReport>& reports, const MergeOptions& 
 
   std::vector<const NodeReport*> counted;
   std::vector<EarlierFailure> failed;
+  std::set<std::string> doubted;  // names of bad nodes whose reports may be of another machine
   for (auto& [name, all] : by_node) {
     Node& node = out.nodes.emplace_back();
     node.name = name;
@@ -205,8 +208,18 @@ Result<Fleet> merge(const std::vector<NodeReport>& reports, const MergeOptions& 
     node.reported_unix_seconds = report.created_unix_seconds;
     node.reason = silent.empty() ? of_several_machines(all) : silent;
     const NodeState state = state_of(report);
-    if (!silent.empty() || (!node.reason.empty() && state <= NodeState::unknown)) continue;
-    if (!node.reason.empty()) out.notes.push_back(name + ": " + node.reason);
+    if (!silent.empty()) continue;
+    if (!node.reason.empty() && state <= NodeState::unknown) {
+      const auto bad = std::ranges::find(all, NodeState::bad,
+                                         [](const NodeReport* one) { return state_of(*one); });
+      if (bad != all.end())
+        node.reason += fmt::format(" An earlier one says: {}", reason_of(**bad, NodeState::bad));
+      continue;
+    }
+    if (!node.reason.empty()) {
+      out.notes.push_back(name + ": " + node.reason);
+      doubted.insert(name);
+    }
     node.state = state;
     node.action = node.state == NodeState::bad && report.action == Action::none
                       ? Action::check_again
@@ -222,7 +235,7 @@ Result<Fleet> merge(const std::vector<NodeReport>& reports, const MergeOptions& 
       out.notes.push_back(fmt::format("{} calls itself {}.", name, report.claimed));
   }
 
-  find_shared_gpus(counted, out);
+  find_shared_gpus(counted, doubted, out);
 
   std::map<std::pair<std::string, Severity>, Cause> causes;
   for (const NodeReport* report : counted)
@@ -244,6 +257,12 @@ Result<Fleet> merge(const std::vector<NodeReport>& reports, const MergeOptions& 
     return std::tuple(a.severity, a.action, a.nodes.size()) >
            std::tuple(b.severity, b.action, b.nodes.size());
   });
+
+  // They show a cause, and nothing of siblings or of before.
+  for (const NodeReport* one : counted)
+    if (doubted.contains(one->name) && state_of(*one) == NodeState::bad)
+      failed.push_back({one, reason_of(*one, NodeState::bad)});
+  std::erase_if(counted, [&](const NodeReport* one) { return doubted.contains(one->name); });
 
   compare_siblings(counted, out);
   if (history != nullptr) TRY(compare_with_history(*history, counted, failed, out));

@@ -32,6 +32,7 @@
 #include "host/xid_listener.h"
 #include "jobs/helper.h"
 #include "machine/gpu_choice.h"
+#include "machine/system/container.h"
 #include "report/text_layout.h"
 #include "value/read_fields.h"
 
@@ -304,7 +305,7 @@ Result<Outcome> measured(BenchRunOptions& options, Host& host) {
   session.watch.cancel = &interrupted();
   if (!options.no_overlap)
     session.at_once = bench::prepared_at_once(request, std::thread::hardware_concurrency(),
-                                              machine.system.memory_available_bytes);
+                                              available_memory_bytes(machine));
   session.progress = [&](const std::string& text) { progress.show(text); };
   if (options.roofline) {
     progress.show("the machine's roofline");

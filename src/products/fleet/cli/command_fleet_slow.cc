@@ -74,17 +74,21 @@ Result<std::vector<fleet::PairFailure>> measure(fleet::SlowSearch& search,
   TRY(fleet::check_runner(runner));
   ProgressLine progress(options.globals.quiet);
   std::vector<fleet::PairFailure> failures;
-  while (!interrupted()) {
+  const auto keep = [&]() -> Result<void> {
+    if (options.results.empty()) return {};
+    return write_file_atomically(options.results, fleet::write_rates(search));
+  };
+  for (bool first = true; !interrupted(); first = false) {
     const auto pairs = fleet::next_round(search);
     if (pairs.empty()) break;
+    if (first) TRY(keep());  // a file that cannot be written is told before anything is measured
     const auto number = static_cast<unsigned>(search.rounds.size() + 1);
     progress.show(fmt::format("round {}: {}", number, counted(pairs.size(), "pair")));
     auto outcome = fleet::measure_round(runner, search.map, pairs, number);
     if (outcome.rates.empty()) break;  // interrupted
     search.rounds.push_back(std::move(outcome.rates));
     failures.insert(failures.end(), outcome.failures.begin(), outcome.failures.end());
-    if (!options.results.empty())
-      TRY(write_file_atomically(options.results, fleet::write_rates(search)));
+    TRY(keep());
   }
   return failures;
 }

@@ -47,7 +47,7 @@ FIELDS_OF(NamedPair) {
 }
 
 FIELDS_OF(PairFailure) {
-  visit.about("fleet_pair_failure", "A pair that gave no answer.");
+  visit.about("fleet_pair_failure", "A pair that gave no answer, or wrong values.");
   FIELD(round, "In which round.");
   FIELD(a, "One node.", kAlways);
   FIELD(b, "The other.", kAlways);
@@ -65,7 +65,7 @@ FIELDS_OF(SlowFindings) {
   FIELD(failing, "Parts that give no answer or wrong values, while others answer.", kAlways);
   FIELD(rounds, "That were measured.");
   FIELD(measured_pairs, "Over all rounds.");
-  FIELD(failed_pairs, "Pairs without an answer, over all rounds.");
+  FIELD(failed_pairs, "Pairs without an answer or with wrong values, over all rounds.");
   FIELD(ended,
         "settled: nothing is left to measure; most_rounds: the limit of rounds ended the search; "
         "no_answers: several rounds had none; interrupted: there is more to measure; planned: "

@@ -57,7 +57,8 @@ std::string basis_of(const SlowFindings& findings) {
       counted(findings.rounds, "round"), counted(findings.measured_pairs, "pair"),
       *findings.usual_rate, *findings.noise * 100, *findings.limit_share * 100);
   if (findings.failed_pairs > 0)
-    text += fmt::format(" {} gave no answer.", counted(findings.failed_pairs, "pair"));
+    text +=
+        fmt::format(" {} gave no answer or wrong values.", counted(findings.failed_pairs, "pair"));
   return text;
 }
 

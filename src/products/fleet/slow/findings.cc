@@ -84,9 +84,14 @@ SlowFindings findings_of(const SlowSearch& search) {
   SlowFindings findings;
   findings.nodes = static_cast<unsigned>(map.nodes.size());
   findings.groups = static_cast<unsigned>(map.groups.size());
+  std::vector<bool> answered_wrongly(map.nodes.size());  // its pairs are among the failing
+  for (const auto& round : search.rounds)
+    for (const PairRate& pair : round)
+      if (pair.wrong_values) answered_wrongly[pair.a] = answered_wrongly[pair.b] = true;
   for (std::size_t i = 0; i < map.nodes.size(); ++i) {
     const PartState& node = state.nodes.parts[i];
     if (state.failing.nodes[i] && (node.answers == 0 || state.gone[i])) continue;
+    if (node.answers == 0 && answered_wrongly[i]) continue;
     if (node.answers == 0)
       findings.unknown.push_back(map.nodes[i]);
     else if (state.gone[i] && node.standing != Standing::slow)

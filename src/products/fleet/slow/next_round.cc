@@ -232,7 +232,10 @@ class Round {
       }
     for (const std::uint32_t g : order) {
       const PartState& part = state_.groups.parts[g];
-      if (members_[g].size() < kLeastCrossing || forced.contains(g)) continue;
+      const auto usable = std::ranges::count_if(members_[g], [&](std::uint32_t node) {
+        return state_.nodes.parts[node].standing != Standing::slow;  // as judge() counts them
+      });
+      if (usable < std::ptrdiff_t{kLeastCrossing} || forced.contains(g)) continue;
       if (part.standing == Standing::unknown)
         fresh.push_back(g);
       else if (open(part, kMostAnswers))

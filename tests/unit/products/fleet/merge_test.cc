@@ -200,6 +200,12 @@ TEST(FleetStates, AGpuIsInOneMachineAndANameIsOfOne) {
     EXPECT_EQ(state_of(fleet, "n0"), NodeState::bad) << id;
     EXPECT_EQ(fleet.notes.size(), 2u) << id;  // of the worst that counts, and of the machines
   }
+  // The later report may be of the machine that replaced the bad one, whose error is told.
+  bad.machine_id = "another", bad.created_unix_seconds -= 600;
+  bad.causes = {{.id = "xid-79", .title = "gone", .cure = "", .severity = Severity::error}};
+  const auto later = merged({one, bad});
+  EXPECT_EQ(state_of(later, "n0"), NodeState::unknown);
+  EXPECT_EQ(later.nodes[0].reason, "2 machines report under this name. An earlier one says: gone");
   other.machine_id = one.machine_id;
   other.gpu_ids = {"GPU-a", "GPU-c"};
   EXPECT_EQ(state_of(merged({one, other}), "n0"), NodeState::ready);
@@ -408,6 +414,21 @@ TEST(FleetHistory, ANodeWithFewerGpusThanBeforeIsBad) {
   EXPECT_EQ(state(0), NodeState::bad);
   EXPECT_TRUE(*forget(history, "n0"));
   EXPECT_EQ(state(0), NodeState::no_gpu);
+}
+
+// A bad report that may be another machine's shows its cause, and nothing of what the node had.
+TEST(FleetHistory, AReportOfDoubtfulIdentityTellsNothingOfBefore) {
+  const auto history = *Database::open("", "history", kHistoryForm);
+  auto one = report("n0"), other = report("n0");
+  one.facts = {{"GPUs", -1, "4"}}, one.gpus = 4;
+  other.facts = {{"GPUs", -1, "8"}}, other.gpus = 8;
+  other.machine_id = "another", other.exit = Exit::unhealthy;
+  other.causes = {{.id = "xid-79", .title = "gone", .cure = ""}};
+  const auto both = merged({one, other}, &history);
+  EXPECT_EQ(state_of(both, "n0"), NodeState::bad);
+  EXPECT_EQ(both.causes.size(), 1u);
+  one.created_unix_seconds += 1;
+  EXPECT_EQ(state_of(merged({one}, &history), "n0"), NodeState::ready);
 }
 
 TEST(FleetHistory, ANodeThatIsSilentIsMissed) {
