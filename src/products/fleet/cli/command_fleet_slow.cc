@@ -81,7 +81,7 @@ Result<std::vector<fleet::PairFailure>> measure(fleet::SlowSearch& search,
   for (bool first = true; !interrupted(); first = false) {
     const auto pairs = fleet::next_round(search);
     if (pairs.empty()) break;
-    if (first) TRY(keep());  // a file that cannot be written is told before anything is measured
+    if (first) TRY(keep());  // before anything is measured, since the file may not be writable
     const auto number = static_cast<unsigned>(search.rounds.size() + 1);
     progress.show(fmt::format("round {}: {}", number, counted(pairs.size(), "pair")));
     auto outcome = fleet::measure_round(runner, search.map, pairs, number);

@@ -200,7 +200,7 @@ TEST(FleetStates, AGpuIsInOneMachineAndANameIsOfOne) {
     EXPECT_EQ(state_of(fleet, "n0"), NodeState::bad) << id;
     EXPECT_EQ(fleet.notes.size(), 2u) << id;  // of the worst that counts, and of the machines
   }
-  // The later report may be of the machine that replaced the bad one, whose error is told.
+  // The later report may be of the machine that replaced the bad one; its error is quoted.
   bad.machine_id = "another", bad.created_unix_seconds -= 600;
   bad.causes = {{.id = "xid-79", .title = "gone", .cure = "", .severity = Severity::error}};
   const auto later = merged({one, bad});
