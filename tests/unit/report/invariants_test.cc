@@ -1,5 +1,5 @@
 // What must hold on every machine: those under tests/machines, and each of them with something
-// changed at random. GPUREADY_MUTANTS=N tries N changes of each machine instead of a few.
+// changed at random. GPUREADY_MUTANTS=N tries N changes of each machine instead of one.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -160,7 +160,7 @@ TEST(EveryMachine, SaysWhyItIsNotReady) {
 
 TEST(EveryMachine, SaysWhyItIsNotReadyWhenChangedAtRandom) {
   const char* asked = std::getenv("GPUREADY_MUTANTS");
-  const std::uint64_t mutants = asked == nullptr ? 3 : parse_uint(asked).value_or(3);
+  const std::uint64_t mutants = asked == nullptr ? 1 : parse_uint(asked).value_or(1);
   std::uint64_t seed = 0;
   const auto all = machines();
   std::vector<std::string> logs;
