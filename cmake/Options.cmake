@@ -14,6 +14,7 @@ target_compile_options(gpuready_options INTERFACE
   # std::stable_sort of g++ 12's library uses what C++20 deprecates.
   $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wno-deprecated-declarations>)
 if(GPUREADY_SANITIZE)
+  target_compile_definitions(gpuready_options INTERFACE GPUREADY_SANITIZED)  # tests that take minutes try less
   target_compile_options(gpuready_options INTERFACE
     -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
     # Functions found by dlsym() have the types of the vendor's headers, not of ours.

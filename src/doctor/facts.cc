@@ -342,6 +342,11 @@ std::size_t past_until(const Machine& machine) {
   return all ? load_line(machine) : 0;
 }
 
+std::vector<LogHit> resumes(const Machine& machine) {
+  return log_hits(machine, {"PM: suspend exit", "PM: hibernation exit", "ACPI: PM: Waking up",
+                            "PM: resume of devices complete"});
+}
+
 std::vector<Match> log_matches(const Machine& machine, const Ids& any) {
   constexpr std::size_t kQuoted = 2;
   std::vector<Match> matches;

@@ -93,6 +93,8 @@ inline bool says_any(std::string_view line, std::initializer_list<std::string_vi
 }
 // Every line that does. The driver writes long messages over several lines.
 std::vector<LogHit> log_hits(const Machine& machine, const Ids& any);
+// The lines that say that the machine has slept.
+std::vector<LogHit> resumes(const Machine& machine);
 // One match for each GPU concerned, quoting at most two lines each. A line of NVIDIA's driver that
 // names no GPU is about the one whose failed start is logged next, else about the suspects. Lines
 // from before the driver was last loaded are left out.

@@ -64,13 +64,6 @@ Times times_of(const XidEvent& quoted, const std::vector<XidEvent>& events,
   return times;
 }
 
-// The log's clock stands still while the machine sleeps.
-bool slept(const Machine& machine) {
-  return !log_hits(machine, {"PM: suspend entry", "PM: suspend exit", "PM: hibernation entry",
-                             "PM: hibernation exit"})
-              .empty();
-}
-
 void add_to(Finding& finding, const Machine& machine, std::optional<double> boot_unix_seconds) {
   Times times;
   std::vector<LoggedProcess> processes;
@@ -99,7 +92,8 @@ void add_to(Finding& finding, const Machine& machine, std::optional<double> boot
 void add_log_times(std::vector<Finding>& findings, const Machine& machine) {
   const auto& system = machine.system;
   std::optional<double> boot;
-  if (system.unix_seconds && system.uptime_seconds && !slept(machine))
+  // The log's clock stands still while the machine sleeps.
+  if (system.unix_seconds && system.uptime_seconds && resumes(machine).empty())
     boot = static_cast<double>(*system.unix_seconds - *system.uptime_seconds);
   for (auto& finding : findings) add_to(finding, machine, boot);
 }

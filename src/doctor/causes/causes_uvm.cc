@@ -44,8 +44,7 @@ std::vector<Match> uvm_stale(const Facts& facts) {
     match.evidence.push_back(evidence("kernel log", fatal.back().text));
     return {match};
   }
-  const auto resumed = log_hits(machine, {"PM: suspend exit", "PM: hibernation exit",
-                                          "ACPI: PM: Waking up", "PM: resume of devices complete"});
+  const auto resumed = resumes(machine);
   if (resumed.empty()) return {};
   match.evidence.push_back(evidence("kernel log", resumed.back().text));
   return {match};

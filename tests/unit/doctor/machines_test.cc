@@ -221,10 +221,15 @@ class RedactedMachines : public testing::TestWithParam<std::string> {};
 
 TEST_P(RedactedMachines, SayTheSameWhateverNamesAre) {
   std::mt19937 draw(static_cast<unsigned>(std::hash<std::string>{}(GetParam())));
-  for (const bool renamed : {false, true}) {
+#ifdef GPUREADY_SANITIZED
+  constexpr int kRounds = 2;
+#else
+  constexpr int kRounds = 4;
+#endif
+  for (int round = 0; round < kRounds; ++round) {
     auto script = load_recording(recording_of(GetParam()));
     ASSERT_TRUE(script) << script.error().message;
-    if (renamed) name_after(draw, *script);
+    if (round > 0) name_after(draw, *script);  // first as it is
     const auto machine = make_recorded_host(std::move(*script));
     Recording recording;
     const auto recorder = make_recording_host(*machine, recording);

@@ -110,11 +110,12 @@ std::optional<bool> has_nvml_plugin(Host& host, const slurm::Conf& conf) {
   return found;
 }
 
+bool is_pattern(std::string_view path) { return path.find_first_of("*?[") != path.npos; }
+
 // What this user may not look into is not known to be missing.
 std::optional<std::string> hidden_folder(const std::string& hook) {
   const std::string folder(folder_of(hook));
-  const bool is_pattern = hook.find_first_of("*?[") != hook.npos;
-  if (::access(folder.c_str(), is_pattern ? R_OK | X_OK : X_OK) == 0 || errno != EACCES)
+  if (::access(folder.c_str(), is_pattern(hook) ? R_OK | X_OK : X_OK) == 0 || errno != EACCES)
     return std::nullopt;
   return folder;
 }
@@ -125,8 +126,7 @@ std::optional<std::string> why_not_startable(Host& host, const std::string& patt
   const int failed = ::glob(pattern.c_str(), 0, nullptr, &found);
   const std::vector<std::string> files(found.gl_pathv, found.gl_pathv + found.gl_pathc);
   ::globfree(&found);
-  const bool is_pattern = pattern.find_first_of("*?[") != pattern.npos;
-  if (failed != 0) return is_pattern ? "matches no file" : "does not exist";
+  if (failed != 0) return is_pattern(pattern) ? "matches no file" : "does not exist";
   for (const auto& file : files) {
     const auto status = host.status(file);
     const char* why = !status                               ? "does not exist"
@@ -134,7 +134,8 @@ std::optional<std::string> why_not_startable(Host& host, const std::string& patt
                       : status->kind != FileKind::regular   ? "is not a regular file"
                       : (status->mode & 0111) == 0          ? "is not executable"
                                                             : nullptr;
-    if (why != nullptr) return is_pattern ? fmt::format("names {}, which {}", file, why) : why;
+    if (why != nullptr)
+      return is_pattern(pattern) ? fmt::format("names {}, which {}", file, why) : why;
   }
   return std::nullopt;
 }
