@@ -59,7 +59,9 @@ TEST(LogTimes, HaveNoDateWhereTheMachineSlept) {
 TEST(LogTimes, AMessageOfSeveralLinesHasTheTimeOfItsFirst) {
   auto machine = healthy(1);
   machine.gpus[0].nvml_index.reset();
+  // The first is the beginning of what is quoted, and another message.
   const auto finding = of_log(machine,
+                              "5.5 NVRM: GPU 0000:10:00.0: RmInitAdapter\n"
                               "12.5 NVRM: GPU 0000:10:00.0: RmInitAdapter failed! (0x26:0x56:1)\n"
                               "12.6 NVRM: rm_init_adapter failed, device minor number 0\n"
                               "72.5 NVRM: GPU 0000:10:00.0: RmInitAdapter failed! (0x26:0x56:1)\n",
