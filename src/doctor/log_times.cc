@@ -16,21 +16,33 @@ namespace {
 
 using Times = std::vector<double>;
 
+struct KnownLine {
+  double seconds;
+  std::string kind;
+};
+
+// Those with a time.
+std::vector<KnownLine> known_lines(const std::vector<LogLine>& lines) {
+  std::vector<KnownLine> known;
+  known.reserve(lines.size());
+  for (const auto& line : lines)
+    if (line.seconds)
+      known.push_back({.seconds = *line.seconds, .kind = kind_of_line(quote(line.text))});
+  return known;
+}
+
 // Of the lines of one kind with the quote; where a message went on over several lines, which a
 // quote joins, of the kind that is most of its beginning.
-Times times_of(std::string_view quoted, const std::vector<LogLine>& lines) {
+Times times_of(std::string_view quoted, const std::vector<KnownLine>& lines) {
   const auto kind = kind_of_line(quoted);
-  const auto begin = quoted.substr(0, quoted.find_first_of("0123456789 "));
   Times times;
   std::size_t most = 0;
-  for (const auto& line : lines) {
-    if (!line.seconds || !line.text.starts_with(begin)) continue;
-    const auto own = kind_of_line(quote(line.text));
-    const bool joined = kind.starts_with(own + " ");
+  for (const auto& [seconds, own] : lines) {
+    const bool joined = kind.starts_with(own) && kind.substr(own.size()).starts_with(' ');
     if (own.size() < most || (own != kind && !joined)) continue;
     if (own.size() > most) times.clear();
     most = own.size();
-    times.push_back(*line.seconds);
+    times.push_back(seconds);
   }
   return times;
 }
@@ -64,14 +76,14 @@ Times times_of(const XidEvent& quoted, const std::vector<XidEvent>& events,
   return times;
 }
 
-void add_to(Finding& finding, const Machine& machine, std::optional<double> boot_unix_seconds) {
+void add_to(Finding& finding, const std::vector<XidEvent>& xids,
+            const std::vector<KnownLine>& lines, std::optional<double> boot_unix_seconds) {
   Times times;
   std::vector<LoggedProcess> processes;
   for (const auto& item : finding.evidence) {
     if (!item.source.starts_with("kernel log")) continue;
-    const auto& log = machine.kernel_log;
     const auto xid = parse_xid(item.quote);
-    const auto more = xid ? times_of(*xid, log.xids, processes) : times_of(item.quote, log.lines);
+    const auto more = xid ? times_of(*xid, xids, processes) : times_of(item.quote, lines);
     times.insert(times.end(), more.begin(), more.end());
   }
   if (!times.empty()) {
@@ -84,7 +96,7 @@ void add_to(Finding& finding, const Machine& machine, std::optional<double> boot
     finding.logged->first_unix_seconds = at(finding.logged->first_seconds);
     finding.logged->last_unix_seconds = at(finding.logged->last_seconds);
   }
-  for (auto& inner : finding.explains) add_to(inner, machine, boot_unix_seconds);
+  for (auto& inner : finding.explains) add_to(inner, xids, lines, boot_unix_seconds);
 }
 
 }  // namespace
@@ -95,7 +107,8 @@ void add_log_times(std::vector<Finding>& findings, const Machine& machine) {
   // The log's clock stands still while the machine sleeps.
   if (system.unix_seconds && system.uptime_seconds && resumes(machine).empty())
     boot = static_cast<double>(*system.unix_seconds - *system.uptime_seconds);
-  for (auto& finding : findings) add_to(finding, machine, boot);
+  const auto lines = known_lines(machine.kernel_log.lines);
+  for (auto& finding : findings) add_to(finding, machine.kernel_log.xids, lines, boot);
 }
 
 }  // namespace gpuready::doctor
