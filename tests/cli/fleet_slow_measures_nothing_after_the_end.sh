@@ -16,3 +16,7 @@ code=0; "$GPUREADY" fleet slow --nodes 'n[1-16]' --results rates.txt >out.txt ||
 sed -i '/^[2-9]/d' rates.txt
 slow 'case "{a} {b}" in *n3|*n3\ *) echo 30;; *) echo 300;; esac'
 [ $code -eq 1 ] && tr -s '\n ' ' ' <out.txt | grep -q "1 round of rates.txt was measured before 20" || die "exit $code: $(cat out.txt)"
+# A file that cannot be written is an error before anything is measured.
+rm -f started
+code=0; "$GPUREADY" fleet slow --nodes 'n[1-4]' --results rates.txt/rates.txt --command 'echo >>started; echo {a} {b} 300' >out.txt 2>err.txt || code=$?
+[ $code -ne 0 ] && [ ! -e started ] && grep -q rates.txt/rates.txt err.txt || die "exit $code: $(cat out.txt err.txt)"

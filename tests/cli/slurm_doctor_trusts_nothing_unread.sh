@@ -43,3 +43,14 @@ done
 conf "Include etc_%c.conf"
 echo "Prolog=/bin/true" >etc/etc_c1.conf
 doctor 0 "fits the GPUs of n1"
+# What this user may not look into is not known to be missing.
+if [ "$(id -u)" -eq 0 ] && setpriv --reuid 65534 --clear-groups test -x "$GPUREADY" -a -r "$PWD/etc/slurm.conf"; then
+  hidden=$(mktemp -d /tmp/gpuready-hidden-XXXXXX)
+  trap 'rm -rf "$hidden"' EXIT
+  for hook in "$hidden/prolog" "$hidden/*"; do
+    conf "Prolog=$hook"
+    expect_exit 4 setpriv --reuid 65534 --clear-groups "$GPUREADY" slurm doctor --conf "$PWD/etc/slurm.conf" --node n1 \
+      --replay "$MACHINES/base-hgx-h100x8/machine.json"
+    expect_in "$hidden: permission denied" "$out"
+  done
+fi

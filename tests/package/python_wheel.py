@@ -106,6 +106,17 @@ class Wheel(unittest.TestCase):
                                       env={**os.environ, "PYTHONPATH": path, "GPUREADY_HELPER": str(gpuready.program())})
                 self.assertEqual((done.returncode, done.stdout.split()[0]), (0, "gpuready"))
 
+    def test_the_newest_of_two_records_counts_and_links_are_kept(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.symlink(os.path.dirname(gpuready.__file__), f"{folder}/gpuready")  # into an installer's cache
+            for version in ("0.0.9", "0.0.10"):  # `pip install --target --upgrade` leaves the older one's
+                os.mkdir(f"{folder}/gpuready-{version}.dist-info")
+                with open(f"{folder}/gpuready-{version}.dist-info/METADATA", "w") as record:
+                    record.write(f"Metadata-Version: 2.1\nName: gpuready\nVersion: {version}\n")
+            done = subprocess.run([sys.executable, "-c", "import gpuready; print(gpuready.__version__)"], text=True,
+                                  capture_output=True, env={**os.environ, "PYTHONPATH": folder})
+            self.assertEqual(done.stdout, "0.0.10\n", done.stderr)
+
     def test_errors_are_exceptions(self):
         with self.assertRaises(gpuready.UsageError) as wrong:
             gpuready.check(level="none")

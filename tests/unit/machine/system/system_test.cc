@@ -126,5 +126,21 @@ TEST(Visibility, AnEmptyVariableIsNotAnUnsetOne) {
   EXPECT_EQ(machine.visibility.rocr_visible_devices, std::nullopt);
 }
 
+TEST(Container, LeavesTheLesserOfTheMachinesMemoryAndItsLimits) {
+  Machine machine;
+  EXPECT_EQ(available_memory_bytes(machine), std::nullopt);
+  machine.container.memory_limit_bytes = 8ull << 30;
+  machine.container.memory_used_bytes = 3ull << 30;
+  EXPECT_EQ(available_memory_bytes(machine), 5ull << 30);
+  machine.system.memory_available_bytes = 100ull << 30;
+  EXPECT_EQ(available_memory_bytes(machine), 5ull << 30);
+  machine.system.memory_available_bytes = 2ull << 30;
+  EXPECT_EQ(available_memory_bytes(machine), 2ull << 30);
+  machine.container.memory_used_bytes = 9ull << 30;  // what it used before the limit was lowered
+  EXPECT_EQ(available_memory_bytes(machine), 0u);
+  machine.container = {};
+  EXPECT_EQ(available_memory_bytes(machine), 2ull << 30);
+}
+
 }  // namespace
 }  // namespace gpuready

@@ -378,5 +378,33 @@ TEST(Search, ANodeThatFailsNowAndThenIsNamed) {
   EXPECT_GE(named, 0.8 * failed);
 }
 
+// It has too few nodes left to measure its uplink by.
+TEST(Search, EndsWhereMostNodesOfAGroupAreSlow) {
+  for (const std::uint32_t slow : {6u, 7u}) {
+    const auto found = findings_with(
+        64,
+        [&](auto, auto a, auto b) -> std::optional<double> {
+          return a < slow || b < slow ? 80 : 100;
+        },
+        8);
+    EXPECT_EQ(found.ended, SearchEnd::settled) << slow;
+    EXPECT_EQ(found.slow.size(), slow);
+  }
+}
+
+TEST(Search, ANodeWithWrongValuesIsFailingAndNotUnknown) {
+  SlowSearch search{.map = Fabric(8, 0, 1).map, .options = {}, .rounds = {}};
+  std::vector<PairRate> round;
+  for (const auto& [a, b] : next_round(search))
+    round.push_back({.a = a,
+                     .b = b,
+                     .rate = a == 0 ? std::nullopt : std::optional(100.0),
+                     .wrong_values = a == 0});
+  search.rounds.push_back(std::move(round));
+  const auto found = findings_of(search);
+  EXPECT_TRUE(found.unknown.empty());
+  EXPECT_FALSE(found.failing.empty());
+}
+
 }  // namespace
 }  // namespace gpuready::fleet
