@@ -241,15 +241,7 @@ std::vector<LogHit> missing_guc(const Machine& machine, const PciAddress& gpu) {
                        "*: GuC firmware *: fetch failed with error -ENOENT",
                        "*: GuC firmware *: fetch failed -ENOENT"};
   const Ids loaded = {"*: GuC firmware * version ", "*: Using GuC firmware from * version "};
-  std::vector<LogHit> hits;
-  for (auto& hit : log_hits(machine, both(missing, loaded))) {
-    if (hit.pci != gpu) continue;
-    if (says_any(hit.text, loaded))
-      hits.clear();
-    else
-      hits.push_back(std::move(hit));
-  }
-  return hits;
+  return standing_hits(machine, missing, loaded, device_of)[gpu];
 }
 
 }  // namespace gpuready::doctor

@@ -2,11 +2,14 @@
 // of these lines tells how the GPU stands now.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
+#include "doctor/cause.h"
 #include "doctor/facts.h"
 
 namespace gpuready::doctor {
@@ -35,6 +38,24 @@ struct GpuStory {
 
 // One for each GPU that such lines are about.
 std::vector<GpuStory> gpu_stories(const Machine& machine);
+
+// The lines of `bad`, by what `about` says that they are about, since the last line of `good` about
+// the same, which takes them back. Lines about nothing do not count.
+template <class About>
+auto standing_hits(const Machine& machine, const Ids& bad, const Ids& good, const About& about) {
+  using Key = typename std::invoke_result_t<About, const LogHit&>::value_type;
+  std::map<Key, std::vector<LogHit>> standing;
+  for (auto& hit : log_hits(machine, both(bad, good))) {
+    const std::optional<Key> key = about(hit);
+    if (!key) continue;
+    if (says_any(hit.text, good))
+      standing.erase(*key);
+    else
+      standing[*key].push_back(std::move(hit));
+  }
+  return standing;
+}
+inline std::optional<PciAddress> device_of(const LogHit& hit) { return hit.pci; }
 
 // What Intel's driver logs where the GuC's firmware is not installed; empty once it was loaded. The
 // driver goes on without other firmware of a GPU, and newer GPUs do not start without this.

@@ -204,18 +204,11 @@ const Ids kNotSetUp = {"mlx5_core: ...handle_hca_cap failed", "mlx5_core: ...set
 
 std::map<PciAddress, Match> not_set_up(const Machine& machine) {
   std::map<PciAddress, Match> by_adapter;
-  for (const auto& hit : log_hits(machine, both(kStarts, kNotSetUp))) {
-    if (!hit.pci) continue;
-    auto& match = by_adapter[*hit.pci];
-    if (says_any(hit.text, kStarts))
-      match.evidence.clear();
-    else if (match.evidence.size() < 2)
-      match.evidence.push_back(evidence("kernel log", hit.text));
-  }
-  std::erase_if(by_adapter, [&](const auto& item) {
-    return item.second.evidence.empty() || works_now(machine, item.first);
-  });
-  for (auto& [address, match] : by_adapter) {
+  for (const auto& [address, hits] : standing_hits(machine, kNotSetUp, kStarts, device_of)) {
+    if (works_now(machine, address)) continue;
+    auto& match = by_adapter[address];
+    for (const auto& hit : hits)
+      if (match.evidence.size() < 2) match.evidence.push_back(evidence("kernel log", hit.text));
     match.pci = {address};
     match.title = "A network adapter's driver could not set it up";
     match.explanation =
@@ -265,20 +258,13 @@ const Ids kPlugged = {"mlx5_core: ...Port module event: module "};
 const Ids kModuleErrors = {"mlx5_core: ...Port module event[error]: module "};
 
 std::vector<Match> module_failed(const Facts& facts) {
-  std::map<PciAddress, Match> by_adapter;
-  for (const auto& hit : log_hits(facts.machine, both(kPlugged, kModuleErrors))) {
-    if (!hit.pci) continue;
-    Match match;
-    if (says_any(hit.text, kModuleErrors)) {
-      match.pci = {*hit.pci};
-      match.evidence = {evidence("kernel log", hit.text)};
-    }
-    by_adapter[*hit.pci] = std::move(match);
-  }
   std::vector<Match> matches;
-  for (auto& [address, match] : by_adapter) {
-    if (match.evidence.empty()) continue;
-    const auto& line = match.evidence.front().quote;
+  for (const auto& [address, hits] :
+       standing_hits(facts.machine, kModuleErrors, kPlugged, device_of)) {
+    const auto& line = hits.back().text;
+    Match match;
+    match.pci = {address};
+    match.evidence = {evidence("kernel log", line)};
     if (contains(line, ", High Temperature")) {
       match.title = "A network port's module is too hot";
       match.cure = "Let more air through the machine; if the module stays hot, replace it.";

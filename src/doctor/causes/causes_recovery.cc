@@ -66,22 +66,20 @@ const PciDevice* not_invalidated(const Machine& machine, const LogHit& hit) {
 }
 
 std::vector<Match> lost_under_vfio(const Machine& machine) {
-  std::map<PciAddress, Match> by_gpu;
-  for (const auto& hit :
-       log_hits(machine, both(both(kVfioDead, kVfioAnswers), kInvalidationTimeOut))) {
-    const bool time_out = says_any(hit.text, kInvalidationTimeOut);
-    const auto* device = time_out ? not_invalidated(machine, hit) : vfio_gpu(machine, hit.pci);
-    if (device == nullptr) continue;
-    if (says_any(hit.text, kVfioAnswers)) {
-      by_gpu.erase(device->address);
-      continue;
-    }
-    auto& match =
-        by_gpu.try_emplace(device->address, about(machine, device->address)).first->second;
-    if (match.evidence.size() >= 3) continue;
-    match.evidence.push_back(evidence("kernel log", hit.text));
+  const auto gpu_of = [&](const LogHit& hit) -> std::optional<PciAddress> {
+    const auto* device = says_any(hit.text, kInvalidationTimeOut) ? not_invalidated(machine, hit)
+                                                                  : vfio_gpu(machine, hit.pci);
+    return device == nullptr ? std::nullopt : std::optional(device->address);
+  };
+  std::vector<Match> matches;
+  for (auto& [address, hits] :
+       standing_hits(machine, both(kVfioDead, kInvalidationTimeOut), kVfioAnswers, gpu_of)) {
+    Match match = about(machine, address);
     match.id = "off-the-bus";
-    const bool asleep = says_any(hit.text, {kVfioDead.front()});
+    hits.resize(std::min<std::size_t>(hits.size(), 3));
+    for (const auto& hit : hits) match.evidence.push_back(evidence("kernel log", hit.text));
+    const bool asleep = says_any(hits.back().text, {kVfioDead.front()});
+    const bool time_out = says_any(hits.back().text, kInvalidationTimeOut);
     match.title = asleep     ? "The GPU for virtual machines does not wake"
                   : time_out ? "The GPU for virtual machines does not answer the IOMMU"
                              : "The GPU for virtual machines did not come back from its reset";
@@ -93,9 +91,6 @@ std::vector<Match> lost_under_vfio(const Machine& machine) {
               "time: it hangs, and the host may hang with it."
             : "The GPU was reset for a guest, or after one, and its configuration reads as if "
               "it were not there.";
-  }
-  std::vector<Match> matches;
-  for (auto& [address, match] : by_gpu) {
     match.evidence.push_back(driver_of(*pci_device(machine, address)));
     matches.push_back(std::move(match));
   }

@@ -131,17 +131,13 @@ std::vector<Match> vgpu_not_started(const Facts& facts) {
   const Ids started = {"nvidia-vgpu-vfio: *: vGPU migration "};
   const Ids failed = {"nvidia-vgpu-vfio: *: start failed. status: ",
                       "nvidia-vgpu-vfio: vGPU creation failed on device "};
-  std::map<std::string, LogHit> by_vgpu;
-  for (auto& hit : log_hits(facts.machine, both(started, failed))) {
-    const auto name = hit.text.substr(0, hit.text.find(": "));
-    if (says_any(hit.text, failed))
-      by_vgpu.insert_or_assign(name, std::move(hit));
-    else
-      by_vgpu.erase(name);
-  }
+  const auto name_in = [](const LogHit& hit) {
+    return std::optional(hit.text.substr(0, hit.text.find(": ")));
+  };
   Match match;
-  for (const auto& [name, hit] : by_vgpu)
-    if (match.evidence.size() < 2) match.evidence.push_back(evidence("kernel log", hit.text));
+  for (const auto& [name, hits] : standing_hits(facts.machine, failed, started, name_in))
+    if (match.evidence.size() < 2)
+      match.evidence.push_back(evidence("kernel log", hits.back().text));
   if (match.evidence.empty()) return {};
   return {match};
 }
