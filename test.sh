@@ -25,8 +25,7 @@ step() { printf '\n== %s (%d s)\n' "$*" "$SECONDS" >&2; }
 # Continuous integration has 90 minutes, and its machines differ: what comes last is left out on a slow one.
 in_time() { [ "$SECONDS" -le "$1" ] || { echo "SKIPPED: ${*:2}, which start within $1 s; $SECONDS s have passed" >&2; false; }; }
 tests() { ctest --test-dir "$1" --output-on-failure -j "$(nproc)" --progress "${@:2}"; }
-without=${full:+aarch64}
-some=(-LE "${without:-full|aarch64}")
+quick=(-LE "full|aarch64")
 
 step "set up"
 if [ -n "$full" ]; then scripts/setup.sh --full; else scripts/setup.sh --tests; fi
@@ -44,23 +43,27 @@ if [ -n "$sanitize" ]; then
   step "sanitizer build (ASan + UBSan, clang 19), and fuzzing"
   scripts/build.sh asan -- -DGPUREADY_TESTS=ON -DGPUREADY_IMAGES="$PWD/build/release"
   [ -z "$tidy" ] || scripts/lint.sh
-  tests build/asan "${some[@]}" -E "^cli\."
-  # The release build runs all of the command line's; of them, --full takes every second one here, by the commit.
-  every=(-I "$((0x$(git rev-parse --short=4 HEAD 2>/dev/null || echo 0) % 2 + 1)),,2")
-  tests build/asan "${some[@]}" -R "^cli\." ${full:+"${every[@]}"}
+  tests build/asan "${quick[@]}" -E "^cli\."
+  # The release build runs all of the command line's; of them, --full takes every fourth one here, by the commit.
+  fourth=(-I "$((0x$(git rev-parse --short=4 HEAD 2>/dev/null || echo 0) % 4 + 1)),,4")
+  tests build/asan "${quick[@]}" -R "^cli\." ${full:+"${fourth[@]}"}
 fi
 
 step "tests of the release build"
 [ -z "$full" ] || scripts/build.sh release benchmarks
-tests build/release "${some[@]}"
+tests build/release "${quick[@]}"
+if [ -n "$full" ] && in_time 3900 slow tests of the release build; then
+  step "slow tests of the release build"
+  tests build/release -L full -LE aarch64
+fi
 
 if [ -n "$aarch64" ] || { [ -n "$full" ] && in_time 4400 tests for aarch64; }; then
   step "aarch64, cross-compiled, in an emulator"
-  quick=(gpuready test_base test_host)  # kernels: the test ternary_arm
+  targets=(gpuready test_base test_host)  # kernels: the test ternary_arm
   # qemu's -L shows its own folder as "/", so paths that are walked from the root lead elsewhere.
   walks='AtomicFile|SharedHost|StorageContract|LiveStorage|RecordingFile'
-  [ -z "$aarch64" ] || quick=()
-  if scripts/aarch64.sh "${quick[@]}"; then
+  [ -z "$aarch64" ] || targets=()
+  if scripts/aarch64.sh "${targets[@]}"; then
     STRIP=aarch64-linux-gnu-strip scripts/check_binary.sh build/aarch64/src/gpuready
     if [ -n "$aarch64" ]; then
       tests build/aarch64 -E "$walks"

@@ -5,7 +5,7 @@
 function(gpuready_precompile target small)
   set(kind precompiled)
   set(options "")
-  if(GPUREADY_SANITIZE AND target MATCHES "^gpuready_(base|value|host|machine|doctor|health)$")
+  if(GPUREADY_SANITIZE AND target MATCHES "^gpuready_(base|value|host|machine|doctor)$")
     set(kind precompiled_tested)
     set(options -O1)
   elseif(small)
