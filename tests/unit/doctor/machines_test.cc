@@ -167,8 +167,8 @@ TEST_P(Machines, FindingsAreAsExpected) {
 std::string without_names(std::string_view text) {
   constexpr std::size_t kCompared = 60;
   Redactor redactor(redaction_rules());
-  const auto kept = std::regex_replace(redactor.text(text, Redactor::Kind::log),
-                                       std::regex("redacted-[0-9]+"), "*");
+  static const std::regex kName("redacted-[0-9]+");
+  const auto kept = std::regex_replace(redactor.text(text, Redactor::Kind::log), kName, "*");
   return kept.substr(0, kCompared);
 }
 Json told_by(const Finding& finding) {
@@ -222,14 +222,14 @@ class RedactedMachines : public testing::TestWithParam<std::string> {};
 TEST_P(RedactedMachines, SayTheSameWhateverNamesAre) {
   std::mt19937 draw(static_cast<unsigned>(std::hash<std::string>{}(GetParam())));
 #ifdef GPUREADY_SANITIZED
-  constexpr int kRounds = 2;
+  constexpr int kFirst = 1, kEnd = 2;
 #else
-  constexpr int kRounds = 4;
+  constexpr int kFirst = 0, kEnd = 4;
 #endif
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = kFirst; round < kEnd; ++round) {
     auto script = load_recording(recording_of(GetParam()));
     ASSERT_TRUE(script) << script.error().message;
-    if (round > 0) name_after(draw, *script);  // first as it is
+    if (round > 0) name_after(draw, *script);  // and once as it is
     const auto machine = make_recorded_host(std::move(*script));
     Recording recording;
     const auto recorder = make_recording_host(*machine, recording);
