@@ -5,8 +5,8 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
+#include <sstream>
 #include <string>
 
 #include "base/clock.h"
@@ -21,8 +21,9 @@ namespace gpuready::pack {
 inline std::string error_text(const auto& result) { return result ? "" : result.error().message; }
 
 inline std::string read_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(file), {});
+  std::ostringstream text;  // in pieces: byte by byte it was half of a test's time under sanitizers
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return std::move(text).str();
 }
 inline void write_text(const std::string& path, std::string_view text) {
   std::filesystem::create_directories(std::filesystem::path(path).parent_path());
