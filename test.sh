@@ -52,9 +52,11 @@ fi
 step "tests of the release build"
 [ -z "$full" ] || scripts/build.sh release benchmarks
 tests build/release "${quick[@]}"
-if [ -n "$full" ] && in_time 3900 slow tests of the release build; then
+if [ -n "$full" ]; then
   step "slow tests of the release build"
-  tests build/release -L full -LE aarch64
+  slow=(-L full -LE aarch64) machines='^(vm|security|shim)\.'
+  in_time 4300 slow tests in virtual machines, of security and of the shim && tests build/release "${slow[@]}" -R "$machines"
+  in_time 3900 the other slow tests && tests build/release "${slow[@]}" -E "$machines"
 fi
 
 if [ -n "$aarch64" ] || { [ -n "$full" ] && in_time 4400 tests for aarch64; }; then

@@ -19,10 +19,8 @@ if [ -n "$part" ]; then
 else
   built+=("${products[@]}")
 fi
-# What a build consists of does not depend on its speed.
-quick=(-DCMAKE_CXX_FLAGS_RELEASE="-O0 -DNDEBUG" -DGPUREADY_IMAGES="$images")
 for only in "${built[@]}"; do
-  cmake -S "$source" -B "$build" --preset release -DGPUREADY_ONLY="core;$only" -DGPUREADY_SHARED_LIBRARIES=OFF "${quick[@]}" >"$build.log" ||
+  cmake -S "$source" -B "$build" --preset release -DGPUREADY_ONLY="core;$only" -DGPUREADY_SHARED_LIBRARIES=OFF -DGPUREADY_IMAGES="$images" >"$build.log" ||
     { cat "$build.log" >&2; exit 1; }
   cmake --build "$build" --target gpuready >"$build.log" || { tail -50 "$build.log" >&2; exit 1; }
   program=$build/src/gpuready
