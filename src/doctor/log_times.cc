@@ -76,28 +76,43 @@ Times times_of(const XidEvent& quoted, const std::vector<XidEvent>& events,
   return times;
 }
 
-void add_to(Finding& finding, const std::vector<XidEvent>& xids,
-            const std::vector<KnownLine>& lines, std::optional<double> boot_unix_seconds) {
-  Times times;
-  std::vector<LoggedProcess> processes;
-  for (const auto& item : finding.evidence) {
-    if (!item.source.starts_with("kernel log")) continue;
-    const auto xid = parse_xid(item.quote);
-    const auto more = xid ? times_of(*xid, xids, processes) : times_of(item.quote, lines);
-    times.insert(times.end(), more.begin(), more.end());
+class LogTimes {
+ public:
+  LogTimes(const KernelLog& log, std::optional<double> boot_unix_seconds)
+      : log_(log), boot_(boot_unix_seconds) {}
+
+  void add_to(Finding& finding) {
+    Times times;
+    std::vector<LoggedProcess> processes;
+    for (const auto& item : finding.evidence) {
+      if (!item.source.starts_with("kernel log")) continue;
+      const auto xid = parse_xid(item.quote);
+      const auto more = xid ? times_of(*xid, log_.xids, processes) : times_of(item.quote, lines());
+      times.insert(times.end(), more.begin(), more.end());
+    }
+    if (!times.empty()) {
+      const auto [first, last] = std::ranges::minmax(times);
+      finding.logged = {
+          .first_seconds = first, .last_seconds = last, .processes = std::move(processes)};
+    }
+    if (finding.logged && boot_) {
+      const auto at = [&](double seconds) { return std::llround(*boot_ + seconds); };
+      finding.logged->first_unix_seconds = at(finding.logged->first_seconds);
+      finding.logged->last_unix_seconds = at(finding.logged->last_seconds);
+    }
+    for (auto& inner : finding.explains) add_to(inner);
   }
-  if (!times.empty()) {
-    const auto [first, last] = std::ranges::minmax(times);
-    finding.logged = {
-        .first_seconds = first, .last_seconds = last, .processes = std::move(processes)};
+
+ private:
+  const std::vector<KnownLine>& lines() {  // for the first quote: most machines have none
+    if (!lines_) lines_ = known_lines(log_.lines);
+    return *lines_;
   }
-  if (finding.logged && boot_unix_seconds) {
-    const auto at = [&](double seconds) { return std::llround(*boot_unix_seconds + seconds); };
-    finding.logged->first_unix_seconds = at(finding.logged->first_seconds);
-    finding.logged->last_unix_seconds = at(finding.logged->last_seconds);
-  }
-  for (auto& inner : finding.explains) add_to(inner, xids, lines, boot_unix_seconds);
-}
+
+  const KernelLog& log_;
+  std::optional<double> boot_;
+  std::optional<std::vector<KnownLine>> lines_;
+};
 
 }  // namespace
 
@@ -107,8 +122,8 @@ void add_log_times(std::vector<Finding>& findings, const Machine& machine) {
   // The log's clock stands still while the machine sleeps.
   if (system.unix_seconds && system.uptime_seconds && resumes(machine).empty())
     boot = static_cast<double>(*system.unix_seconds - *system.uptime_seconds);
-  const auto lines = known_lines(machine.kernel_log.lines);
-  for (auto& finding : findings) add_to(finding, machine.kernel_log.xids, lines, boot);
+  LogTimes log(machine.kernel_log, boot);
+  for (auto& finding : findings) log.add_to(finding);
 }
 
 }  // namespace gpuready::doctor
