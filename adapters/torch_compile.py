@@ -11,10 +11,22 @@ import torch_stack  # noqa: E402
 from gpuready_bench import Unavailable, main  # noqa: E402
 
 
+def preload():
+    """What compiling imports, before the gate: it takes as long as torch itself."""
+    try:
+        import torch._dynamo  # noqa: F401
+        import torch._inductor.compile_fx  # noqa: F401
+        import torch._inductor.codegen.cpp  # noqa: F401
+        import torch._inductor.codegen.triton  # noqa: F401
+    except Exception:  # a private part that this version does not have is imported when it is needed
+        pass
+
+
 def build(work):
     torch = torch_stack.load(work)
     if not hasattr(torch, "compile"):
         raise Unavailable(f"PyTorch {torch.__version__} has no torch.compile: 2.0 or newer is wanted")
+    preload()
     mode = os.environ.get("BENCH_TORCH_COMPILE_MODE") or "default"
     function = torch.compile(torch_stack.function_of(torch, work), mode=mode, dynamic=False, fullgraph=True)
     if work.device == "cuda":

@@ -124,8 +124,11 @@ std::vector<std::size_t> stacks_to_repeat(const std::vector<StackResult>& stacks
     if (stacks[i].is_contestant() &&
         (!fastest || typical(latency_of(stacks[i])) < typical(latency_of(stacks[*fastest]))))
       fastest = i;
+    // A deviation of n values is itself uncertain by 1 / sqrt(2 (n - 1)).
+    const double n = static_cast<double>(std::max<std::size_t>(repeats_of(stacks[i]).size(), 2));
+    const double hope = 1 + 1 / std::sqrt(2 * (n - 1));
     if (uncertainty_of(stacks[i]).value_or(1) > until &&
-        uncertainty_after(stacks[i], 2 * most).value_or(0) <= until)
+        uncertainty_after(stacks[i], most).value_or(0) <= until * hope)
       open.push_back(i);
   }
   if (!open.empty() && fastest && std::ranges::find(open, *fastest) == open.end())

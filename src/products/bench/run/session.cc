@@ -44,17 +44,19 @@ class Session {
   }
 
   std::vector<RanRepeat> run() {
-    for (const auto& order :
-         balanced_order(stacks_.size(), options_.repeats, options_.order_seed)) {
+    for (const auto& order : balanced_order(stacks_.size(), options_.repeats, options_.order_seed))
+      turns_.insert(turns_.end(), order.begin(), order.end());
+    for (bool goes_on = true; goes_on && turn_ < turns_.size();) {
       const std::size_t first = ran_.size();
       ++round_;
       hooks_.begins();
-      for (std::span<const std::size_t> rest = order; !rest.empty(); rest = rest.subspan(1))
-        if (!is_done(rest.front()) && !run_next(rest)) break;
+      for (const std::size_t end = turn_ + stacks_.size(); turn_ < end; ++turn_)
+        if (goes_on && !is_done(turns_[turn_])) goes_on = run_next();
       hooks_.ends(std::span(ran_).subspan(first));
       if (!hooks_.open || round_ < kFewestRounds || round_ % 2 == 1) continue;
       open_.assign(stacks_.size(), false);
       for (const std::size_t stack : hooks_.open(ran_)) open_[stack] = true;
+      std::erase_if(prepared_, [&](const auto& one) { return is_done(turns_[one.first]); });
       if (std::ranges::none_of(open_, std::identity())) break;
     }
     return std::move(ran_);
@@ -66,71 +68,67 @@ class Session {
     return options_.watch.cancel != nullptr && options_.watch.cancel->load();
   }
 
-  // `rest` is what is left of this round.
-  void tell(std::string_view what, std::span<const std::size_t> rest) const {
+  void tell(std::string_view what) const {
     options_.progress(
-        fmt::format("repeat {} of {}: {}{}", round_, options_.repeats, what, left_text(rest)));
+        fmt::format("repeat {} of {}: {}{}", round_, options_.repeats, what, left_text()));
   }
 
-  // What this round and the others take, if each stack takes as long as it did last; empty before
+  // What this turn and the others take, if each stack takes as long as it did last; empty before
   // each was run once.
-  std::string left_text(std::span<const std::size_t> rest) const {
+  std::string left_text() const {
     std::map<std::size_t, const RanRepeat*> last;
     for (const RanRepeat& each : ran_) last[each.stack] = &each;
     double ms = 0;
-    const auto add = [&](std::size_t stack, double times, bool prepares) {
-      const RanRepeat& one = *last[stack];
-      if (is_done(stack)) return;
-      ms += times * (one.span.end_ms - one.span.begin_ms + (prepares ? one.prepare_ms : 0));
-    };
-    for (const std::size_t stack : rest) {
-      if (!last.contains(stack)) return "";
-      add(stack, 1, !prepared_.contains(stack));
+    for (std::size_t turn = turn_; turn < turns_.size(); ++turn) {
+      const std::size_t stack = turns_[turn];
+      if (is_done(stack)) continue;
+      const auto one = last.find(stack);
+      if (one == last.end()) return "";
+      const RanRepeat& ran = *one->second;
+      ms += ran.span.end_ms - ran.span.begin_ms + (prepared_.contains(turn) ? 0 : ran.prepare_ms);
     }
-    for (const auto& [stack, one] : last)
-      add(stack, static_cast<double>(options_.repeats - round_), true);
     const double s = std::ceil(ms / 1000);
     return fmt::format("; {} {} left", hooks_.open ? "at most" : "about",
                        s < 120 ? fmt::format("{} s", s) : fmt::format("{} min", std::ceil(s / 60)));
   }
 
-  // The next adapters with a gate of this round, while nothing is timed.
-  void prepare(std::span<const std::size_t> rest) {
-    std::vector<std::size_t> chosen;
-    for (const std::size_t stack : rest)
-      if (has_gate_[stack] && !is_done(stack) && chosen.size() < options_.at_once)
-        chosen.push_back(stack);
-    tell(fmt::format("preparing {}", chosen.size() > 1 ? fmt::format("{} stacks", chosen.size())
-                                                       : stacks_[chosen.front()].id),
-         rest);
-    const double begin_ms = monotonic_ms();
+  // The next adapters with a gate, of this round and of later ones, while nothing is timed.
+  void prepare() {
     std::vector<AdapterRun*> runs;
-    for (const std::size_t stack : chosen)
-      runs.push_back(
-          &prepared_.try_emplace(stack, stacks_[stack], request_, options_, true).first->second);
+    const std::string first = stacks_[turns_[turn_]].id;
+    for (std::size_t turn = turn_; turn < turns_.size() && runs.size() < options_.at_once; ++turn) {
+      const std::size_t stack = turns_[turn];
+      if (!has_gate_[stack] || is_done(stack)) continue;
+      const auto made = prepared_.try_emplace(turn, stacks_[stack], request_, options_, true);
+      runs.push_back(&made.first->second);
+    }
+    tell("preparing " + (runs.size() > 1 ? fmt::format("{} processes", runs.size()) : first));
+    const double begin_ms = monotonic_ms();
     AdapterRun::prepare(runs);
-    prepare_ms_ = (monotonic_ms() - begin_ms) / static_cast<double>(chosen.size());
-    overlapped_ = chosen.size() > 1;
+    prepare_ms_ = (monotonic_ms() - begin_ms) / static_cast<double>(runs.size());
+    overlapped_ = runs.size() > 1;
   }
 
   // False where an interrupt ends the session.
-  bool run_next(std::span<const std::size_t> rest) {
-    const std::size_t stack = rest.front();
+  bool run_next() {
+    const std::size_t stack = turns_[turn_];
     if (is_cancelled()) return false;
-    if (has_gate_[stack] && !prepared_.contains(stack)) prepare(rest);
-    tell(stacks_[stack].id, rest);
+    if (has_gate_[stack] && !prepared_.contains(turn_)) prepare();
+    tell(stacks_[stack].id);
     RanRepeat repeat;
     repeat.stack = stack;
     repeat.span.begin_ms = monotonic_ms();
     double child_ms = 0;
     if (has_gate_[stack]) {
-      const auto prepared = prepared_.extract(stack);
+      const auto prepared = prepared_.extract(turn_);
       repeat.answer = prepared.mapped().finish(child_ms);
       repeat.prepare_ms = prepare_ms_;
       repeat.overlapped = overlapped_;
       if (overlapped_ && prepared.mapped().missed_gate() &&
-          repeat.answer.repeat.status != StackStatus::unavailable)
+          repeat.answer.repeat.status != StackStatus::unavailable) {
         has_gate_[stack] = false;  // from now on it runs by itself
+        std::erase_if(prepared_, [&](const auto& one) { return turns_[one.first] == stack; });
+      }
     }
     if (!has_gate_[stack]) {
       repeat.overlapped = false;
@@ -145,6 +143,8 @@ class Session {
     repeat.harness_ms = repeat.span.end_ms - repeat.span.begin_ms - child_ms;
     repeat.answer.repeat.position = ran_.size();
     ran_.push_back(std::move(repeat));
+    if (is_done(stack))
+      std::erase_if(prepared_, [&](const auto& one) { return turns_[one.first] == stack; });
     return true;
   }
 
@@ -156,8 +156,10 @@ class Session {
   const unsigned threads_ = std::thread::hardware_concurrency();
   std::vector<RanRepeat> ran_;
   std::size_t round_ = 0;
+  std::vector<std::size_t> turns_;  // the stacks of all rounds, in order
+  std::size_t turn_ = 0;
   std::vector<bool> open_, has_gate_;           // by stack
-  std::map<std::size_t, AdapterRun> prepared_;  // by stack, at their gates
+  std::map<std::size_t, AdapterRun> prepared_;  // by turn, at their gates
   double prepare_ms_ = 0;                       // of these, each one's share
   bool overlapped_ = false;
 };
