@@ -379,7 +379,7 @@ void run_case(const Case& c, unsigned threads, const Options& options) {
 }
 
 // The products of one token of bitnet-b1.58-2B-4T in their order: q, k, v, o, gate, up, down of
-// each layer. Each matrix stands in memory of its own, so all but what the last cache holds comes
+// each layer. Each matrix has memory of its own, so all but what the last cache holds comes
 // from memory.
 constexpr long kLayer[][2] = {{2560, 2560}, {640, 2560},  {640, 2560}, {2560, 2560},
                               {6912, 2560}, {6912, 2560}, {2560, 6912}};

@@ -127,7 +127,10 @@ constexpr ContainerCure kContainerCures[] = {
     {Ask::nvidia_gpus, "apptainer", "Start the container with NVIDIA's libraries and nodes (--nv).",
      "apptainer exec --nv IMAGE PROGRAM"},
     {Ask::nvidia_gpus, "lxc",
-     "Give the container the nodes /dev/nvidia* and allow them in its device rules.", ""},
+     "Give the container its GPU on the host: with LXD or Incus as a device (lxc config device add "
+     "NAME gpu gpu, and nvidia.runtime=true); else bind the nodes /dev/nvidia* and allow them in "
+     "its device rules.",
+     ""},
     {Ask::nvidia_gpus, "", "Start the container with its GPUs.", ""},
     {Ask::tegra_gpu, "docker",
      "Start the container with NVIDIA's runtime, which mounts a Jetson's nodes and libraries.",

@@ -1,6 +1,7 @@
 // Which driver holds a GPU, and whether the right one could be loaded.
 // Lines: kernel/module/signing.c and security/lockdown of Linux ("Loading of ... is rejected").
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -77,9 +78,12 @@ std::vector<Match> nouveau(const Facts& facts) {
           "Nothing to do for displays. To compute with it, install NVIDIA's "
           "driver in a branch that supports this GPU, and reboot.";
     }
-    if (const auto& command_line = machine.system.kernel_command_line;
-        command_line && contains(*command_line, "nouveau"))
-      match.evidence.push_back(evidence("/proc/cmdline", *command_line));
+    const std::string command_line = machine.system.kernel_command_line.value_or("");
+    auto options = split(command_line, " ");
+    std::erase_if(options, [](std::string_view option) { return !contains(option, "nouveau"); });
+    if (!options.empty())
+      match.evidence.push_back(
+          evidence("/proc/cmdline", fmt::format("{}", fmt::join(options, " "))));
   }
   return matches;
 }
@@ -169,6 +173,16 @@ const Ids kRejections = {
     "Lockdown: ...unsigned module loading is restricted",
 };
 
+// nouveau binds the GPU that NVIDIA's installed module was kept from.
+bool took_the_place(const Machine& machine, const PciDevice& device, const LogHit& rejection) {
+  const auto hits = log_hits(machine, {"nouveau: *"});
+  const auto started =
+      std::ranges::find_if(hits, [&](const LogHit& hit) { return hit.pci == device.address; });
+  return device.driver == "nouveau" && machine.system.secure_boot.value_or(false) &&
+         !machine.nvidia.libraries.empty() && started != hits.end() &&
+         started->line > rejection.line;
+}
+
 std::vector<Match> module_rejected(const Facts& facts) {
   const auto& machine = facts.machine;
   std::vector<Match> matches;
@@ -177,9 +191,10 @@ std::vector<Match> module_rejected(const Facts& facts) {
     if (module_loaded(machine, vendor)) continue;
     if (hits.empty()) continue;
     for (const auto* device : without_driver(machine, vendor)) {
-      if (device->driver) continue;
+      if (device->driver && !took_the_place(machine, *device, hits.front())) continue;
       Match match = about(machine, device->address);
       match.evidence.push_back(evidence("kernel log", hits.back().text));
+      if (device->driver) match.evidence.push_back(driver_of(*device));
       if (machine.system.secure_boot)
         match.evidence.push_back(
             evidence("/sys/firmware/efi/efivars/SecureBoot-*",
@@ -413,7 +428,7 @@ std::vector<Cause> bind_causes() {
        .action = Action::configure,
        .terms = kByReboot,
        .backing = Backing::silent,
-       .explains = kNoDriver,
+       .explains = both(kNoDriver, {"nouveau-bound"}),
        .match = module_rejected},
       {.id = "driver-without-branch-tracking",
        .title = "The kernel stopped the driver, which was built without branch tracking (IBT)",

@@ -92,12 +92,33 @@ std::vector<Match> wsl_shadow(const Facts& facts) {
   return {match};
 }
 
+// Windows hands in no GPU. Whether one is wanted, what was installed says. Versions: "Enable NVIDIA
+// CUDA on WSL" of Microsoft's documentation.
+std::vector<Match> wsl_without_gpu(const Facts& facts) {
+  const auto& machine = facts.machine;
+  if (!machine.gpus.empty() || in_container(machine)) return {};
+  Match match;
+  if (machine.toolkits.empty() && machine.nvidia.libraries.empty() && !machine.amd.rocm_version)
+    match.severity = Severity::info;
+  match.title = "Windows hands no GPU to WSL 2";
+  match.explanation =
+      "WSL 2 gets a GPU as /dev/dxg, from Windows 11 or Windows 10 21H2 on, if a driver for it is "
+      "installed in Windows.";
+  match.cure =
+      "With a GPU in the machine: update Windows, install its vendor's newest driver there (and "
+      "none in this distribution), run wsl --update and wsl --shutdown, and start again.";
+  match.evidence.push_back(evidence("/dev/dxg", "no such device node"));
+  match.evidence.push_back(evidence("kernel release", machine.system.kernel_release));
+  return {match};
+}
+
 // Windows hands its GPUs in as /dev/dxg, and with them the folders of its drivers. Those of other
 // vendors have no CUDA, and need none.
 std::vector<Match> wsl_driver_missing(const Facts& facts) {
   const auto& machine = facts.machine;
   const auto* dxg = node(machine, "/dev/dxg");
-  if (!machine.system.wsl2 || !dxg || !dxg->exists || cuda_library_path(machine)) return {};
+  if (!machine.system.wsl2 || cuda_library_path(machine)) return {};
+  if (!dxg || !dxg->exists) return wsl_without_gpu(facts);
   const auto& folders = machine.system.wsl_drivers;
   const auto nvidias = std::find_if(folders.begin(), folders.end(), [](const std::string& folder) {
     return folder.starts_with("nv");

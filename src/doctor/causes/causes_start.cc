@@ -157,11 +157,14 @@ constexpr StartReason kStartReasons[] = {
     {"NVRM: ...Can't find an IRQ for your NVIDIA card", "The firmware gave the GPU no interrupt.",
      "Update the firmware; in a virtual machine, give the GPU a message-signalled interrupt "
      "(MSI)."},
-    {"NVRM: ...failed to copy vbios to system memory",
+    {"NVRM: ...ailed to copy vbios to system memory",
+     "The driver could not read the GPU's video BIOS, which a laptop keeps in its firmware.",
+     "Hand the GPU's ROM to the virtual machine as a file, on the host (romfile= of QEMU).",
+     Action::ask_host, true},
+    {"NVRM: ...ailed to copy vbios to system memory",
      "The driver could not read the GPU's video BIOS.",
-     "In a virtual machine, hand in the GPU's ROM; on a laptop, switch the GPU on before its "
-     "driver "
-     "loads."},
+     "Cut the power and start again; on a laptop, switch the GPU on before its driver loads.",
+     Action::power_cycle},
     {"NVRM: ...request_mem_region failed", "Another driver holds the GPU's memory.",
      "Update the driver, which takes the GPU over from the boot frame buffer. Or keep frame buffer "
      "drivers (nvidiafb, rivafb, nouveau, efifb) from the GPU, which takes the picture from the "

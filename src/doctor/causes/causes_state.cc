@@ -14,10 +14,7 @@ namespace {
 
 std::vector<Match> mig_empty(const Facts& facts) {
   return each_gpu(facts, [](const Gpu& gpu, Match& match) {
-    const bool usable = std::any_of(gpu.mig.begin(), gpu.mig.end(), [](const MigInstance& mig) {
-      return mig.compute_instance_id || mig.uuid;
-    });
-    if (!gpu.mig_enabled.value_or(false) || usable) return;
+    if (!gpu.mig_enabled.value_or(false) || !gpu.mig.empty()) return;
     match.evidence = {evidence("nvmlDeviceGetMigMode", "MIG is enabled"),
                       evidence("nvmlDeviceGetMigDeviceHandleByIndex", "no instance was found")};
   });
@@ -61,6 +58,30 @@ bool has_nvlink5(const Machine& machine) {
   });
 }
 
+// The links go on as the Fabric Manager left them, and no new multicast group or reset GPU gets in:
+// NCCL fails there with CUDA error 401. Only where the switches are this machine's own.
+std::optional<Match> fabric_without_manager(const Machine& machine) {
+  constexpr std::uint32_t kOtherBridge = 0x068000;
+  const bool has_switches = std::ranges::any_of(machine.pci, [](const PciDevice& device) {
+    return device.vendor_id == pci_vendor::kNvidia && device.class_code == kOtherBridge;
+  });
+  const bool ready = std::ranges::any_of(
+      machine.gpus, [](const Gpu& gpu) { return gpu.fabric.state == "completed"; });
+  if (!has_switches || !ready || machine.nvidia.fabric_manager != "not_running")
+    return std::nullopt;
+  Match match = about_all(machine, Vendor::nvidia);
+  match.title = "The Fabric Manager does not run";
+  match.explanation =
+      "The NVLinks go on as it left them, but NCCL gets no multicast memory (NVLS, CUDA error "
+      "401), and a GPU that is reset does not come back into the fabric.";
+  match.cure =
+      "Start the Fabric Manager of exactly the driver's version, and have it start at every boot; "
+      "until then NCCL_NVLS_ENABLE=0.";
+  match.command = "systemctl enable --now nvidia-fabricmanager";
+  match.evidence.push_back(evidence("nvidia-fabricmanager", "not running"));
+  return match;
+}
+
 std::vector<Match> fabric(const Facts& facts) {
   const auto& machine = facts.machine;
   std::vector<Match> matches;
@@ -76,6 +97,8 @@ std::vector<Match> fabric(const Facts& facts) {
                            : "state " + *state));
     matches.push_back(std::move(match));
   }
+  if (const auto unkept = fabric_without_manager(machine); unkept && matches.empty())
+    return {*unkept};
   // The same code is confidential computing's, which tells its own state.
   const bool confidential =
       std::any_of(machine.gpus.begin(), machine.gpus.end(), [](const Gpu& gpu) {

@@ -123,9 +123,15 @@ std::size_t board_top(Host& host, const std::vector<PciAddress>& path, std::uint
   const auto made_by = [&](std::size_t at, std::uint16_t vendor) {
     return host.read_hex("/sys/bus/pci/devices/" + path[at].text() + "/vendor") == vendor;
   };
+  constexpr std::uint16_t kAmdProcessors = 0x1022;
+  // Vega 10's switch has the vendor id of AMD's processors (pci.ids: 1022:1470 and 1022:1471).
+  const auto is_vegas_switch = [&](std::size_t at) {
+    const auto device = host.read_hex("/sys/bus/pci/devices/" + path[at].text() + "/device");
+    return made_by(at, kAmdProcessors) && (device == 0x1470 || device == 0x1471);
+  };
   std::size_t top = path.size() - 1;
   if (vendor_id == kAmd) {
-    while (top > 0 && made_by(top - 1, kAmd)) --top;
+    while (top > 0 && (made_by(top - 1, kAmd) || is_vegas_switch(top - 1))) --top;
   } else if (vendor_id == kIntel && path.size() >= 4 && made_by(top - 1, kIntel) &&
              made_by(top - 2, kIntel)) {
     top -= 2;  // a root port of Intel's, which the first of the path is, is not a part of it

@@ -166,6 +166,14 @@ bool reachable(const Machine& machine, const Gpu& gpu) {
   });
 }
 
+// All of them, in whatever state.
+bool has_its_nodes(const Machine& machine, const Gpu& gpu) {
+  const auto nodes = nodes_of(machine, gpu);
+  return !nodes.empty() && std::ranges::none_of(nodes, [](const NodeAccess& access) {
+    return access.state == NodeState::missing;
+  });
+}
+
 bool is_spare(const Machine& machine, const Gpu& gpu) {
   return gpu.integrated && std::ranges::any_of(machine.gpus, [&](const Gpu& other) {
            return !other.integrated && reachable(machine, other);
@@ -176,10 +184,12 @@ bool given_others(const Machine& machine, const Gpu& gpu, NodeState state) {
   const bool handed_out = machine.container.runtime || state == NodeState::refused;
   if (state == NodeState::open || !handed_out) return false;
   return std::ranges::any_of(machine.gpus, [&](const Gpu& other) {
+    if (&other == &gpu) return false;
+    // What was handed in says what was left out, even where it may not be opened any more.
+    if (state == NodeState::missing)
+      return (gpu.integrated || !other.integrated) && has_its_nodes(machine, other);
     // A node that exists was handed in: other vendors' GPUs do not explain why it is refused.
-    const bool comparable = state == NodeState::missing ? gpu.integrated || !other.integrated
-                                                        : gpu.vendor == other.vendor;
-    return &other != &gpu && comparable && reachable(machine, other);
+    return gpu.vendor == other.vendor && reachable(machine, other);
   });
 }
 

@@ -138,6 +138,27 @@ constexpr std::uint32_t kX86_64 = 0x0303, kI386 = 0x0003;
 const std::vector<Entry> kEntries{{kI386, "libcuda.so.1", "/usr/lib32/libcuda.so.1"},
                                   {kX86_64, "libcuda.so.1", "/usr/lib64/libcuda.so.1"}};
 
+// proc(5): comm is cut at 15 characters; under hidepid= another user's process has no folder.
+TEST(NvidiaFiles, TheFabricManagerIsFoundWhereverItsPidFileIs) {
+  Machine with_switches;
+  auto& nvswitch = with_switches.pci.emplace_back();
+  nvswitch.vendor_id = 0x10de;
+  nvswitch.class_code = 0x068000;
+  const auto state = [&](const std::string& more) {
+    return machine_of(driver_files() + more, "", with_switches).nvidia.fabric_manager;
+  };
+  const std::string first = "," + file("/proc/1/comm", "systemd\\n");
+  const std::string manager = "," + file("/proc/900/comm", "nv-fabricmanage\\n");
+  const std::string pid_file =
+      "," + file("/run/nvidia-fabricmanager/nv-fabricmanager.pid", "900\\n");
+  EXPECT_EQ(state(first + pid_file + manager), "running");
+  EXPECT_EQ(state(first + manager), "running");  // in a container of this host
+  EXPECT_EQ(state(first), "not_running");
+  EXPECT_EQ(state(first + pid_file), "not_running");  // it has died
+  EXPECT_EQ(state(""), std::nullopt);                 // hidden, so unknown
+  EXPECT_EQ(state(pid_file), std::nullopt);
+}
+
 TEST(LoaderCache, EntriesInOrder) {
   const auto bytes = cache_of(kEntries);
   const auto entries = parse_loader_cache(bytes);
