@@ -2,17 +2,18 @@
 """Do the commands of `pack` contradict each other? For each of 25 GPUs under each of 8 drivers, one machine each, `explain`
 of the files, `select`, `install` and `env --check` of the release, and on NVIDIA's GPUs the load report of an installation
 under drivers in software, must say the same; and `adopt` may declare no architecture that `explain` denies.
-By hand: wheels of the Python registry are downloaded one at a time, adopted as a release of one variant, and deleted;
-nothing of them is kept. Or a release of local zip files, each a variant of its file's name, on every third machine.
+By hand: wheels of the Python registry, or npm's packages (npm:NAME@VERSION), are downloaded one at a time, adopted as a
+release of one variant, and deleted; nothing of them is kept. Or a release of local zip files, each a variant of its file's
+name, on every third machine.
 Usage: agree.py GPUREADY [REQUIREMENT...]
        agree.py GPUREADY --archives FILE..."""
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
-import zipfile
 
 GPUS = ("5.0 5.2 5.3 6.0 6.1 6.2 7.0 7.2 7.5 8.0 8.6 8.7 8.9 9.0 10.0 10.3 11.0 12.0 12.1 "
         "gfx906 gfx90a gfx942 gfx1030 gfx1100 gfx1201").split()
@@ -26,7 +27,8 @@ nvidia-cusolver nvidia-cusolver-cu12 nvidia-cusparse nvidia-cusparse-cu12 nvidia
 nvidia-npp-cu12 nvidia-nvjpeg-cu12 nvidia-nccl-cu12 nvidia-nccl-cu13 nvidia-nccl-cu12==2.21.5 nvidia-nvshmem-cu12
 nvidia-nvshmem-cu13 nvidia-nvimgcodec-cu12 cutensor-cu12 cutensor-cu13 cupy-cuda12x cupy-cuda13x cupy-cuda11x
 triton triton==3.1.0 bitsandbytes bitsandbytes==0.43.3 faiss-gpu-cu12 xgboost xgboost==2.1.4 lightgbm sgl-kernel
-tensorflow==2.18.0 torchvision torchaudio spconv-cu120 xformers flashinfer-python vllm parakeet-cpp-cuda""".split()
+tensorflow==2.18.0 torchvision torchaudio spconv-cu120 xformers flashinfer-python vllm parakeet-cpp-cuda ctransformers
+gpt4all gpt4all==2.7.0 xllamacpp-cuda12x xllamacpp-cuda12x==0.1.1 cyllama-cuda12 cyllama-cuda12==0.2.7""".split()
 
 
 def run(*words, **variables):
@@ -79,8 +81,7 @@ class Release:
         self.files, self.reports = {}, 0
         for variant, archive in archives.items():
             self.files[variant] = f"{folder}/files-{variant}"
-            with zipfile.ZipFile(archive) as members:
-                members.extractall(self.files[variant])
+            shutil.unpack_archive(archive, self.files[variant], "gztar" if archive.endswith(".tgz") else "zip")
         fakes = os.environ.get("FAKES", os.path.dirname(gpuready) + "/../fake_drivers")
         self.cuda, self.nvml = f"{fakes}/fake_cuda_ptx.so", f"{fakes}/../tests/shim/ptx_nvml.so"
 
@@ -190,7 +191,10 @@ def told(machines, reports, differ):
 
 
 def download(package, to):
-    got = run(sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary", ":all:", "-d", to, package)
+    if package.startswith("npm:"):
+        got = run("npm", "pack", "--pack-destination", to, package.removeprefix("npm:"))
+    else:
+        got = run(sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary", ":all:", "-d", to, package)
     return [f"{to}/{name}" for name in os.listdir(to)] if got.returncode == 0 else []
 
 
