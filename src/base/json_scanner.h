@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -96,12 +97,24 @@ class JsonScanner {
 
   static bool is_plain(char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; }
 
+  // Eight at once, by the highest bit of each byte's difference; it may take plain ones for others.
+  static bool are_plain(const char* text) {
+    constexpr std::uint64_t kOnes = 0x0101010101010101, kHigh = 0x80 * kOnes;
+    std::uint64_t bytes;
+    std::memcpy(&bytes, text, sizeof bytes);
+    const auto has_zero = [](std::uint64_t value) { return (value - kOnes) & ~value; };
+    const std::uint64_t others = bytes | (bytes - 0x20 * kOnes) | has_zero(bytes ^ (0x7F * kOnes)) |
+                                 has_zero(bytes ^ ('"' * kOnes)) | has_zero(bytes ^ ('\\' * kOnes));
+    return (others & kHigh) == 0;
+  }
+
   // Into text_, without the quotes.
   bool string() {
     ++at_;
     text_.clear();
     while (true) {
       const char* start = at_;
+      while (end_ - at_ >= 8 && are_plain(at_)) at_ += 8;
       while (at_ != end_ && is_plain(*at_)) ++at_;
       text_.append(start, at_);
       if (take('"')) return true;

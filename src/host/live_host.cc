@@ -77,6 +77,9 @@ class LiveHost final : public Host {
     // The size that sysfs and procfs tell is not the size that they give: read until the end.
     std::string text;
     char buffer[16 << 10];
+    if (const auto told = static_cast<std::size_t>(std::max<off_t>(facts.st_size, 0));
+        told > sizeof buffer)
+      text.reserve(std::min(told, limit_bytes));
     while (true) {
       const ssize_t size = read(file.get(), buffer, sizeof buffer);
       if (size < 0 && errno == EINTR) continue;

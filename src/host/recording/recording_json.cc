@@ -106,11 +106,14 @@ class Reader {
 
   Result<std::string> log_text(const Json& value) const {
     if (!value.is_array()) return content(value);
-    std::string text;
+    std::size_t size = 0;
     for (const auto& line : value) {
       if (!line.is_string()) return fail(ErrorKind::bad_input, "expected text or lines of text");
-      text += line.get<std::string>() + "\n";
+      size += line.get_ref<const std::string&>().size() + 1;
     }
+    std::string text;
+    text.reserve(size);
+    for (const auto& line : value) text.append(line.get_ref<const std::string&>()) += '\n';
     return text;
   }
 
