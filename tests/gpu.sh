@@ -26,6 +26,13 @@ judge() {
   fi
 }
 skipped() { row "$1" SKIPPED "$2"; }
+table() {  # also of a call that is stopped
+  printf '\n%-34s %-7s %s\n' test result detail
+  printf '%s\n' "${rows[@]}"
+  printf '\n%d passed, %d failed, %d skipped\n' "$((${#rows[@]} - failures - skips))" "$failures" "$skips"
+}
+trap table EXIT
+trap 'row "stopped by a signal" FAILED "what was left is not shown"; exit 143' TERM INT
 json() { python3 tests/gpu_checks.py "$@"; }
 
 "$binary" detect --full --json="$results/detect.json" >"$results/detect.txt"
@@ -73,7 +80,4 @@ judge "record, redact, replay" json replay "$binary" "$results"
 judge "clean checks, no false alarm" json no_false_alarm "$binary" "${GPUREADY_CLEAN_RUNS:-50}"
 judge "loaded machine, no false alarm" json false_alarm_under_load "$binary"
 judge "command times" json times "$binary" "$results" "$gpus"
-printf '\n%-34s %-7s %s\n' test result detail
-printf '%s\n' "${rows[@]}"
-printf '\n%d passed, %d failed, %d skipped\n' "$((${#rows[@]} - failures - skips))" "$failures" "$skips"
 [ "$failures" -eq 0 ]
