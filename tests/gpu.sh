@@ -31,13 +31,13 @@ table() {  # also of a call that is stopped
   printf '%s\n' "${rows[@]}"
   printf '\n%d passed, %d failed, %d skipped\n' "$((${#rows[@]} - failures - skips))" "$failures" "$skips"
 }
-trap table EXIT
-trap 'row "stopped by a signal" FAILED "what was left is not shown"; exit 143' TERM INT
 json() { python3 tests/gpu_checks.py "$@"; }
 
 "$binary" detect --full --json="$results/detect.json" >"$results/detect.txt"
 gpus=$(python3 -c 'import json,sys; print(len(json.load(open(sys.argv[1]))["machine"]["gpus"]))' "$results/detect.json")
 [ "$gpus" -gt 0 ] || { echo "gpu.sh: no GPU on this machine" >&2; exit 1; }
+trap table EXIT
+trap 'row "stopped by a signal" FAILED "what was left is not shown"; exit 143' TERM INT
 
 judge "detect agrees with nvidia-smi" json agrees "$results/detect.json"
 judge "doctor: nothing is wrong" json doctor_clean "$binary"

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Do the commands of `pack` contradict each other? For each of 25 GPUs under each of 8 drivers, one machine each, `explain`
-of the files, `select`, `install` and `env --check` of the release, and on NVIDIA's GPUs the load report of an installation
-under drivers in software, must say the same; and `adopt` may declare no architecture that `explain` denies.
+"""Do the commands of `pack` contradict each other? For each of 25 GPUs under each of 8 drivers, one machine each,
+`explain` of the files, `select`, `install` and `env --check` of the release, and on NVIDIA's GPUs the load report of an
+installation under drivers in software, must say the same; `adopt` may declare no architecture that `explain` denies.
 By hand: wheels of the Python registry, or npm's packages (npm:NAME@VERSION), are downloaded one at a time, adopted as a
-release of one variant, and deleted; nothing of them is kept. Or a release of local zip files, each a variant of its file's
-name, on every third machine.
+release of one variant, and deleted; nothing of them is kept. Or a release of local zip files, each a variant of its
+file's name, on every third machine.
 Usage: agree.py GPUREADY [REQUIREMENT...]
        agree.py GPUREADY --archives FILE..."""
 import json
@@ -194,7 +194,8 @@ def download(package, to):
     if package.startswith("npm:"):
         got = run("npm", "pack", "--pack-destination", to, package.removeprefix("npm:"))
     else:
-        got = run(sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary", ":all:", "-d", to, package)
+        pip = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary", ":all:", "-d", to]
+        got = run(*pip, package)
     return [f"{to}/{name}" for name in os.listdir(to)] if got.returncode == 0 else []
 
 
