@@ -15,10 +15,8 @@ def preload():
     """What compiling imports, before the gate: it takes as long as torch itself."""
     try:
         import torch._dynamo  # noqa: F401
-        import torch._inductor.compile_fx  # noqa: F401
-        import torch._inductor.codegen.cpp  # noqa: F401
-        import torch._inductor.codegen.triton  # noqa: F401
-    except Exception:  # a private part that this version does not have is imported when it is needed
+        import torch._inductor  # noqa: F401  (deeper parts start processes of their own)
+    except Exception:  # a part that this version does not have is imported when it is needed
         pass
 
 

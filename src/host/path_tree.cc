@@ -16,7 +16,9 @@ std::string_view parent_of(std::string_view path) {
 }
 std::string_view name_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 std::string joined(std::string_view folder, std::string_view name) {
-  std::string out(folder);
+  std::string out;
+  out.reserve(folder.size() + 1 + name.size());
+  out += folder;
   if (!out.ends_with('/')) out += '/';
   out += name;
   return out;
@@ -39,7 +41,8 @@ Result<std::string> PathTree::resolve_within(std::string_view path, bool follow_
                                              int& links_left) const {
   if (path.empty() || path.front() != '/') return fail_errno(path, ENOENT);
   if (path.size() > kMaxPathBytes ||
-      std::count(path.begin(), path.end(), '/') > static_cast<std::ptrdiff_t>(kMaxComponents))
+      (path.size() > kMaxComponents &&
+       std::count(path.begin(), path.end(), '/') > static_cast<std::ptrdiff_t>(kMaxComponents)))
     return fail_errno(path.substr(0, 80), ENAMETOOLONG);
   while (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
   if (path == "/") return std::string(path);
@@ -80,11 +83,10 @@ std::string PathTree::add(const std::string& path) {
   return std::move(*resolved);
 }
 
-void PathTree::add_node(const std::string& path) {
-  if (!nodes_.try_emplace(path).second || path == "/") return;
-  const std::string folder(parent_of(path));
-  add_node(folder);
-  nodes_[folder].emplace_back(name_of(path));
+std::vector<std::string>& PathTree::add_node(std::string_view path) {
+  if (const auto known = nodes_.find(path); known != nodes_.end()) return known->second;
+  if (path != "/") add_node(parent_of(path)).emplace_back(name_of(path));
+  return nodes_[std::string(path)];
 }
 
 const std::string* PathTree::link(std::string_view resolved) const {

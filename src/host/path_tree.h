@@ -39,7 +39,7 @@ class PathTree {
 
   Result<std::string> resolve_within(std::string_view path, bool follow_last,
                                      int& links_left) const;
-  void add_node(const std::string& path);
+  std::vector<std::string>& add_node(std::string_view path);  // the names in it
 
   ByPath<std::vector<std::string>> nodes_;  // names in it
   ByPath<std::string> links_;

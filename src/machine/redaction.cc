@@ -353,10 +353,10 @@ std::string kept_folders(std::string_view text, Redactor& redactor) {
   return kept;
 }
 
-// Which daemon a pid file led to.
+// Which daemon it is, or the kernel's thread that shows which processes are seen.
 std::string kept_command(std::string_view name, Redactor&) {
   constexpr std::string_view kDaemons[] = {"nv-fabricmanage", "nvidia-persiste", "nv-hostengine",
-                                           "nvidia-cuda-mps", "nvidia-smi"};
+                                           "nvidia-cuda-mps", "nvidia-smi",      "kthreadd"};
   return one_of(trim(name), kDaemons) ? std::string(name) : "other\n";
 }
 

@@ -98,8 +98,9 @@ std::vector<Match> wsl_without_gpu(const Facts& facts) {
   const auto& machine = facts.machine;
   if (!machine.gpus.empty() || in_container(machine)) return {};
   Match match;
-  if (machine.toolkits.empty() && machine.nvidia.libraries.empty() && !machine.amd.rocm_version)
-    match.severity = Severity::info;
+  if (machine.nvidia.libraries.empty())
+    match.severity =
+        machine.toolkits.empty() && !machine.amd.rocm_version ? Severity::info : Severity::warning;
   match.title = "Windows hands no GPU to WSL 2";
   match.explanation =
       "WSL 2 gets a GPU as /dev/dxg, from Windows 11 or Windows 10 21H2 on, if a driver for it is "
@@ -107,6 +108,16 @@ std::vector<Match> wsl_without_gpu(const Facts& facts) {
   match.cure =
       "With a GPU in the machine: update Windows, install its vendor's newest driver there (and "
       "none in this distribution), run wsl --update and wsl --shutdown, and start again.";
+  if (const auto& folders = machine.system.wsl_drivers; !folders.empty()) {
+    match.title = "Windows hands in a GPU's driver, and no GPU reaches WSL 2";
+    match.explanation =
+        "The driver's libraries are there, and /dev/dxg is not: this kernel lacks dxgkrnl, or "
+        "gpuSupport is off.";
+    match.cure =
+        "Take gpuSupport=false and a kernel of your own out of .wslconfig in Windows, run wsl "
+        "--update and wsl --shutdown, and start again.";
+    match.evidence.push_back(evidence("/usr/lib/wsl/drivers", folders.front()));
+  }
   match.evidence.push_back(evidence("/dev/dxg", "no such device node"));
   match.evidence.push_back(evidence("kernel release", machine.system.kernel_release));
   return {match};

@@ -65,11 +65,14 @@ std::optional<Match> fabric_without_manager(const Machine& machine) {
   const bool has_switches = std::ranges::any_of(machine.pci, [](const PciDevice& device) {
     return device.vendor_id == pci_vendor::kNvidia && device.class_code == kOtherBridge;
   });
-  const bool ready = std::ranges::any_of(
-      machine.gpus, [](const Gpu& gpu) { return gpu.fabric.state == "completed"; });
-  if (!has_switches || !ready || machine.nvidia.fabric_manager != "not_running")
-    return std::nullopt;
-  Match match = about_all(machine, Vendor::nvidia);
+  if (!has_switches || machine.nvidia.fabric_manager != "not_running") return std::nullopt;
+  Match match;
+  for (const auto& gpu : machine.gpus)
+    if (gpu.fabric.state == "completed" && !gpu.mig_enabled.value_or(false) && gpu.pci) {
+      match.gpus.push_back(gpu.index);
+      match.pci.push_back(*gpu.pci);
+    }
+  if (match.gpus.empty()) return std::nullopt;
   match.title = "The Fabric Manager does not run";
   match.explanation =
       "The NVLinks go on as it left them, but NCCL gets no multicast memory (NVLS, CUDA error "

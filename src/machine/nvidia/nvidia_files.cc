@@ -161,29 +161,29 @@ constexpr Daemon kDaemons[] = {
 };
 constexpr const char* kPersistenceSocket = "/run/nvidia-persistenced/socket";
 
-// A daemon that runs in a container leaves its pid file there.
-bool is_among_processes(Host& host, const Daemon& daemon) {
-  const auto pids = host.list_directory("/proc");
-  return pids && std::ranges::any_of(*pids, [&](const std::string& pid) {
-           if (!parse_uint(pid)) return false;
-           const auto command = host.read_text("/proc/" + pid + "/comm");
-           return command && command->starts_with(daemon.command);
-         });
+bool runs(Host& host, const Daemon& daemon, const std::string& pid) {
+  const auto command = host.read_text("/proc/" + pid + "/comm");
+  return command && command->starts_with(daemon.command);
 }
 
 // Whether the process that a pid file names is the daemon; nothing when there is no such file.
 std::optional<bool> runs(Host& host, const Daemon& daemon) {
-  for (const char* file : daemon.pid_files) {
-    const auto pid = host.read_int(file);
-    if (!pid) continue;
-    const auto command = host.read_text("/proc/" + std::to_string(*pid) + "/comm");
-    return command && command->starts_with(daemon.command);
-  }
+  for (const char* file : daemon.pid_files)
+    if (const auto pid = host.read_int(file)) return runs(host, daemon, std::to_string(*pid));
   return std::nullopt;
 }
 
-// proc(5): hidepid= keeps other users' processes from view.
-bool sees_all_processes(Host& host) { return host.exists("/proc/1/comm"); }
+// A pid file may be stale, or in a container of this host, or from one.
+bool is_among_processes(Host& host, const Daemon& daemon) {
+  const auto pids = host.list_directory("/proc");
+  return pids && std::ranges::any_of(*pids, [&](const std::string& pid) {
+           return parse_uint(pid) && runs(host, daemon, pid);
+         });
+}
+
+// The kernel's own threads are in the first namespace of processes only, and hidepid= of proc(5)
+// hides them as it hides other users' processes.
+bool sees_all_processes(Host& host) { return host.read_text("/proc/2/comm") == "kthreadd"; }
 
 // Only machines with NVSwitches need one. From NVLink 5 on these are not PCI functions of the host,
 // so that it is installed counts as well.
@@ -199,14 +199,15 @@ void read_daemons(Host& host, Machine& machine) {
   if (!nvidia.module_loaded) return;
   for (const auto& daemon : kDaemons) {
     const auto running = runs(host, daemon);
-    if (running == false && !sees_all_processes(host)) continue;
+    const bool manager = daemon.state == &NvidiaDriver::fabric_manager;
     // A container does not see the host's daemons; that it finds none means nothing there.
-    if (running)
-      nvidia.*daemon.state = *running ? "running" : "not_running";
-    else if (!sees_all_processes(host))
+    if (running == true)
+      nvidia.*daemon.state = "running";
+    else if (machine.container.runtime)
       continue;
-    else if (!machine.container.runtime &&
-             (daemon.state != &NvidiaDriver::fabric_manager || wants_fabric_manager(host, machine)))
+    else if (!manager)
+      nvidia.*daemon.state = "not_running";
+    else if ((running || wants_fabric_manager(host, machine)) && sees_all_processes(host))
       nvidia.*daemon.state = is_among_processes(host, daemon) ? "running" : "not_running";
   }
   // The socket is handed into containers, and outlives no daemon.

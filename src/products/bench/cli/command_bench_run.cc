@@ -304,8 +304,11 @@ Result<Outcome> measured(BenchRunOptions& options, Host& host) {
   session.supervisor = helper_job({}).program;
   session.watch.cancel = &interrupted();
   if (!options.no_overlap)
-    session.at_once = bench::prepared_at_once(request, std::thread::hardware_concurrency(),
-                                              available_memory_bytes(machine));
+    session.at_once = bench::prepared_at_once(
+        request,
+        static_cast<std::size_t>(std::min<double>(std::thread::hardware_concurrency(),
+                                                  machine.container.cpu_limit.value_or(1e9))),
+        available_memory_bytes(machine));
   session.progress = [&](const std::string& text) { progress.show(text); };
   if (options.roofline) {
     progress.show("the machine's roofline");

@@ -93,6 +93,14 @@ void AdapterRun::prepare(std::span<AdapterRun*> runs) {
   }
 }
 
+void AdapterRun::end(std::span<AdapterRun*> runs) {
+  for (AdapterRun* run : runs)
+    if (run->job_ && !run->job_->finished()) run->job_->stop();
+  for (AdapterRun* run : runs)
+    while (run->job_ && !run->job_->finished())
+      poll_jobs({&*run->job_}, Deadline::max(), run->options_.watch);
+}
+
 Answer AdapterRun::finish(double& child_ms) {
   if (stack_.command.empty()) return failed(StackStatus::unavailable, stack_.reason);
   if (!job_) return not_started(stack_, job_.error().message);
@@ -118,8 +126,7 @@ Answer AdapterRun::finish(double& child_ms) {
 
 bool AdapterRun::missed_gate() const {
   if (!has_gate_ || ready_ || !job_ || !job_->finished()) return false;
-  const JobEnd end = job_->outcome().end;
-  return end == JobEnd::exited || end == JobEnd::signalled;
+  return job_->outcome().end != JobEnd::cancelled;
 }
 
 std::size_t prepared_at_once(const Request& request, std::size_t cores,

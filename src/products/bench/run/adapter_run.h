@@ -19,6 +19,9 @@ class AdapterRun {
   // Waits until each of these waits at its gate or has ended.
   static void prepare(std::span<AdapterRun*> runs);
 
+  // Ends these, which are not wanted any more, and waits for it.
+  static void end(std::span<AdapterRun*> runs);
+
   // Opens the gate, waits for the end, and gives the time from the one to the other. The limits of
   // time and silence do not count the wait at the gate.
   Answer finish(double& child_ms);

@@ -56,13 +56,32 @@ class Session {
       if (!hooks_.open || round_ < kFewestRounds || round_ % 2 == 1) continue;
       open_.assign(stacks_.size(), false);
       for (const std::size_t stack : hooks_.open(ran_)) open_[stack] = true;
-      std::erase_if(prepared_, [&](const auto& one) { return is_done(turns_[one.first]); });
+      discard([&](std::size_t stack) { return is_done(stack); });
       if (std::ranges::none_of(open_, std::identity())) break;
     }
+    discard([](std::size_t) { return true; });
     return std::move(ran_);
   }
 
  private:
+  struct Prepared {
+    AdapterRun run;
+    double ms = 0;  // its share of the time that they took
+    bool overlapped = false;
+    Prepared(const StackCommand& stack, const Request& request, const SessionOptions& options)
+        : run(stack, request, options, true) {}
+  };
+
+  // What waits at its gate for a turn of such a stack.
+  template <class Unwanted>
+  void discard(Unwanted&& is_unwanted) {
+    std::vector<AdapterRun*> runs;
+    for (auto& [turn, one] : prepared_)
+      if (is_unwanted(turns_[turn])) runs.push_back(&one.run);
+    AdapterRun::end(runs);
+    std::erase_if(prepared_, [&](const auto& one) { return is_unwanted(turns_[one.first]); });
+  }
+
   bool is_done(std::size_t stack) const { return !open_[stack] || tried_enough(ran_, stack); }
   bool is_cancelled() const {
     return options_.watch.cancel != nullptr && options_.watch.cancel->load();
@@ -94,19 +113,24 @@ class Session {
 
   // The next adapters with a gate, of this round and of later ones, while nothing is timed.
   void prepare() {
-    std::vector<AdapterRun*> runs;
-    const std::string first = stacks_[turns_[turn_]].id;
-    for (std::size_t turn = turn_; turn < turns_.size() && runs.size() < options_.at_once; ++turn) {
+    std::vector<Prepared*> made;
+    for (std::size_t turn = turn_; turn < turns_.size(); ++turn) {
       const std::size_t stack = turns_[turn];
-      if (!has_gate_[stack] || is_done(stack)) continue;
-      const auto made = prepared_.try_emplace(turn, stacks_[stack], request_, options_, true);
-      runs.push_back(&made.first->second);
+      if (!has_gate_[stack] || is_done(stack) || prepared_.contains(turn)) continue;
+      if (!made.empty() && prepared_.size() >= options_.at_once) break;
+      made.push_back(
+          &prepared_.try_emplace(turn, stacks_[stack], request_, options_).first->second);
     }
-    tell("preparing " + (runs.size() > 1 ? fmt::format("{} processes", runs.size()) : first));
+    tell("preparing " +
+         (made.size() > 1 ? fmt::format("{} processes", made.size()) : stacks_[turns_[turn_]].id));
     const double begin_ms = monotonic_ms();
+    std::vector<AdapterRun*> runs;
+    for (Prepared* one : made) runs.push_back(&one->run);
     AdapterRun::prepare(runs);
-    prepare_ms_ = (monotonic_ms() - begin_ms) / static_cast<double>(runs.size());
-    overlapped_ = runs.size() > 1;
+    for (Prepared* one : made) {
+      one->ms = (monotonic_ms() - begin_ms) / static_cast<double>(made.size());
+      one->overlapped = made.size() > 1;
+    }
   }
 
   // False where an interrupt ends the session.
@@ -120,15 +144,16 @@ class Session {
     repeat.span.begin_ms = monotonic_ms();
     double child_ms = 0;
     if (has_gate_[stack]) {
-      const auto prepared = prepared_.extract(turn_);
-      repeat.answer = prepared.mapped().finish(child_ms);
-      repeat.prepare_ms = prepare_ms_;
-      repeat.overlapped = overlapped_;
-      if (overlapped_ && prepared.mapped().missed_gate() &&
+      Prepared& prepared = prepared_.at(turn_);
+      repeat.answer = prepared.run.finish(child_ms);
+      repeat.prepare_ms = prepared.ms;
+      repeat.overlapped = prepared.overlapped;
+      if (prepared.overlapped && prepared.run.missed_gate() &&
           repeat.answer.repeat.status != StackStatus::unavailable) {
         has_gate_[stack] = false;  // from now on it runs by itself
-        std::erase_if(prepared_, [&](const auto& one) { return turns_[one.first] == stack; });
+        discard([&](std::size_t other) { return other == stack; });
       }
+      prepared_.erase(turn_);
     }
     if (!has_gate_[stack]) {
       repeat.overlapped = false;
@@ -143,8 +168,7 @@ class Session {
     repeat.harness_ms = repeat.span.end_ms - repeat.span.begin_ms - child_ms;
     repeat.answer.repeat.position = ran_.size();
     ran_.push_back(std::move(repeat));
-    if (is_done(stack))
-      std::erase_if(prepared_, [&](const auto& one) { return turns_[one.first] == stack; });
+    if (is_done(stack)) discard([&](std::size_t other) { return other == stack; });
     return true;
   }
 
@@ -158,10 +182,8 @@ class Session {
   std::size_t round_ = 0;
   std::vector<std::size_t> turns_;  // the stacks of all rounds, in order
   std::size_t turn_ = 0;
-  std::vector<bool> open_, has_gate_;           // by stack
-  std::map<std::size_t, AdapterRun> prepared_;  // by turn, at their gates
-  double prepare_ms_ = 0;                       // of these, each one's share
-  bool overlapped_ = false;
+  std::vector<bool> open_, has_gate_;         // by stack
+  std::map<std::size_t, Prepared> prepared_;  // by turn, at their gates
 };
 
 }  // namespace

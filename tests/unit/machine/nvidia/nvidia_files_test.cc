@@ -147,7 +147,7 @@ TEST(NvidiaFiles, TheFabricManagerIsFoundWhereverItsPidFileIs) {
   const auto state = [&](const std::string& more) {
     return machine_of(driver_files() + more, "", with_switches).nvidia.fabric_manager;
   };
-  const std::string first = "," + file("/proc/1/comm", "systemd\\n");
+  const std::string first = "," + file("/proc/2/comm", "kthreadd\\n");
   const std::string manager = "," + file("/proc/900/comm", "nv-fabricmanage\\n");
   const std::string pid_file =
       "," + file("/run/nvidia-fabricmanager/nv-fabricmanager.pid", "900\\n");
@@ -155,8 +155,13 @@ TEST(NvidiaFiles, TheFabricManagerIsFoundWhereverItsPidFileIs) {
   EXPECT_EQ(state(first + manager), "running");  // in a container of this host
   EXPECT_EQ(state(first), "not_running");
   EXPECT_EQ(state(first + pid_file), "not_running");  // it has died
-  EXPECT_EQ(state(""), std::nullopt);                 // hidden, so unknown
+  const std::string other = "," + file("/proc/33/comm", "kworker/2:0\\n") + "," +
+                            file("/run/nvidia-fabricmanager/nv-fabricmanager.pid", "33\\n");
+  EXPECT_EQ(state(first + manager + other), "running");  // the file is stale
+  EXPECT_EQ(state(""), std::nullopt);                    // hidden, so unknown
   EXPECT_EQ(state(pid_file), std::nullopt);
+  with_switches.container.runtime = "docker";  // that was given the host's /run
+  EXPECT_EQ(state(first + pid_file), std::nullopt);
 }
 
 TEST(LoaderCache, EntriesInOrder) {
