@@ -1,5 +1,5 @@
 . "$LIB"
-# Time in which others had the processor does not count, and the best of up to 40 runs is taken: a busy machine is slow
+# Time in which others had the processor does not count, and the best of up to 100 runs is taken: a busy machine is slow
 # by neither, and nothing else makes a run faster than it is. What shares a core or the caches slows everything: where
 # Python needs more than 1.1 ms to read a machine of 150 KB, as it does where the figure was set, 10 ms grow alike.
 case $GPUREADY in */release/*) ;; *) skip "figures hold for the release build" ;; esac
@@ -28,7 +28,7 @@ for machine in sys.argv[2:]:
     if best <= 10:
         continue
     slowness = min(reference_ms() for _ in range(3)) / 1.1
-    for _ in range(35):
+    for _ in range(95):
         best = min(best, run_ms(machine))
         slowness = min(slowness, reference_ms() / 1.1)
     if best > 10 * max(slowness, 1):
