@@ -11,7 +11,7 @@
 // with each library's own quantising. --gap-us: between products the caller's thread is busy for so
 // long.
 // --groups adds weights with scales by group. --layers: instead of all that, the products of one
-// token of so many layers of bitnet-b1.58-2B-4T (it has 30), in medians.
+// token of N layers of bitnet-b1.58-2B-4T (it has 30), in medians.
 #include <unistd.h>
 
 #include <algorithm>

@@ -8,6 +8,7 @@
 #include "base/vendor_codes.h"
 #include "machine/nvidia/nvidia_parse.h"
 #include "machine/sources.h"
+#include "machine/system/kernel_drivers.h"
 #include "machine/system/loader_cache.h"
 
 namespace gpuready {
@@ -188,10 +189,7 @@ bool sees_all_processes(Host& host) { return host.read_text("/proc/2/comm") == "
 // Only machines with NVSwitches need one. From NVLink 5 on these are not PCI functions of the host,
 // so that it is installed counts as well.
 bool wants_fabric_manager(Host& host, const Machine& machine) {
-  constexpr std::uint32_t kOtherBridge = 0x068000;
-  for (const auto& device : machine.pci)
-    if (device.vendor_id == pci_vendor::kNvidia && device.class_code == kOtherBridge) return true;
-  return host.exists("/usr/bin/nv-fabricmanager");
+  return has_nvswitch(machine) || host.exists("/usr/bin/nv-fabricmanager");
 }
 
 void read_daemons(Host& host, Machine& machine) {

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "base/text.h"
+#include "base/vendor_codes.h"
 #include "machine/gpu_use.h"
 
 namespace gpuready {
@@ -121,6 +122,13 @@ bool is_gpu_partition(const PciDevice& device) {
 
 bool has_gpu_partition(const Machine& machine) {
   return std::ranges::any_of(machine.pci, is_gpu_partition);
+}
+
+bool has_nvswitch(const Machine& machine) {
+  constexpr std::uint32_t kOtherBridge = 0x068000;
+  return std::ranges::any_of(machine.pci, [](const PciDevice& device) {
+    return device.vendor_id == pci_vendor::kNvidia && device.class_code == kOtherBridge;
+  });
 }
 
 DrivesDisplay drives_display(const Machine& machine, const PciDevice& device) {

@@ -30,6 +30,9 @@ bool is_spare(const Machine& machine, const PciDevice& device);
 bool is_gpu_partition(const PciDevice& device);
 bool has_gpu_partition(const Machine& machine);
 
+// Up to NVLink 4 an NVSwitch is a PCI function of the host.
+bool has_nvswitch(const Machine& machine);
+
 // Whether a display shows what this GPU draws: one that loses its driver goes dark.
 enum class DrivesDisplay { no, maybe, yes };
 DrivesDisplay drives_display(const Machine& machine, const PciDevice& device);
