@@ -2,6 +2,7 @@
 //   bench_ternary_gemm DEVICE check            bit for bit: tails, greatest values, K up to 32768
 //   bench_ternary_gemm DEVICE time [SHAPE]...  SHAPE = MxNxK, for example 512x13824x2560
 //   bench_ternary_gemm DEVICE plans [SHAPE]... every tile size, whole and split
+//   bench_ternary_gemm DEVICE groups [SHAPE]... scales by group, as times of those with one a row
 // Lines of `time`: shape, kernel, features x tokens of a tile, split tiles, blocks, then
 // microseconds of the product, of the quantisation of bf16, and of both. benchmarks/ternary_gemm.py
 // holds cuBLAS against it.
@@ -12,6 +13,7 @@
 #include <string>
 
 #include "device/open_device.h"
+#include "ternary/device/gpu_grouped.h"
 #include "ternary_gemm_common.h"
 
 namespace {
@@ -104,15 +106,63 @@ void time_plan(Device& device, StreamId stream, Workload& work, const GemmPlan& 
   std::fflush(stdout);
 }
 
-int time_shapes(Device& device, std::span<char*> shapes, bool all_plans) {
+// The product with scales by group: what is taken, each tile of wgmma, and the kernel without it.
+void time_groups(Device& device, StreamId stream, Workload& work) {
+  const unsigned units = device.info().units;
+  const Shape shape{work.p.n, work.p.k};
+  const GpuOutput out{OutputType::bf16, {work.out, 0}};
+  must(enqueue_gemm_quantise(device, stream, work.values, FloatType::bf16, work.p.m, work.rows));
+  const GemmPlan plain = plan_gemm(GemmKernel::wgmma, units, shape, work.p.m);
+  work.workspace = work.buffers.make(plain.workspace_bytes);
+  const double row_us = time_us(device, stream, [&] {
+    must(enqueue_gemm_product(device, stream, plain, work.weights, work.rows, work.workspace, out));
+  });
+  fmt::print("{}x{}x{} a scale a row {:.2f} us\n", work.p.m, work.p.n, work.p.k, row_us);
+  GpuWeightsView weights = work.weights;
+  weights.row_tiles =
+      static_cast<std::uint32_t>(tiles_of(static_cast<std::uint64_t>(shape.rows), kTileRows));
+  weights.col_tiles =
+      static_cast<std::uint32_t>(tiles_of(static_cast<std::uint64_t>(shape.cols), kTileCols));
+  for (const std::uint32_t group : {256u, 128u, 64u, 32u}) {
+    const std::uint64_t groups = tiles_of(static_cast<std::uint64_t>(shape.cols), group);
+    weights.scales =
+        work.buffers.put(std::vector<float>(weights.row_tiles * groups * kTileRows, 0.02f));
+    weights.group = group;
+    const auto call = [&](bool tiny) {
+      weights.tiny_scales = tiny;
+      must(grouped_product().run({device, stream, weights, work.rows, work.p.m, out, {}, {}}));
+    };
+    std::string line = fmt::format("  groups of {:<3}", group);
+    const auto add = [&](std::string_view name, double us) {
+      line += fmt::format(" | {} {:.2f} us, {:.2f}", name, us, row_us / us);
+    };
+    add("taken", time_us(device, stream, [&] { call(false); }));
+    for (const GemmTileSize tile : {GemmTileSize{128, 128}, GemmTileSize{256, 32}}) {
+      const GemmPlan plan = plan_gemm(units, shape, work.p.m, tile, false);
+      add(fmt::format("{}x{}", tile.features, tile.tokens), time_us(device, stream, [&] {
+            must(enqueue_gemm_product(device, stream, plan, weights, work.rows, 0, out));
+          }));
+    }
+    add("without wgmma", time_us(device, stream, [&] { call(true); }));
+    fmt::print("{}\n", line);
+  }
+  std::fflush(stdout);
+}
+
+int time_shapes(Device& device, std::span<char*> shapes, const std::string& what) {
   for (const GemmKernel kernel : {GemmKernel::mma, GemmKernel::wgmma})
     if (kernel <= gemm_kernel_of(device.info())) must(prepare_gemm_kernels(device, kernel));
+  if (what == "groups") must(grouped_product().prepare(device, {}, kMatrixRows));
   const StreamId stream = must(device.create_stream());
   for (const char* text : shapes) {
     const Problem p = parse(text);
     Workload work(device, p);
+    if (what == "groups") {
+      time_groups(device, stream, work);
+      continue;
+    }
     std::vector<GemmPlan> plans = plans_of(device, p, false);
-    if (!all_plans) {
+    if (what != "plans") {
       const auto kernel = gemm_kernel_of(device.info()).value_or(GemmKernel::mma);
       plans = {plan_gemm(kernel, device.info().units, {p.n, p.k}, p.m)};
     }
@@ -129,11 +179,11 @@ int time_shapes(Device& device, std::span<char*> shapes, bool all_plans) {
 
 int main(int argc, char** argv) {
   const std::string what = argc > 2 ? argv[2] : "";
-  if (what != "check" && what != "time" && what != "plans") {
-    fmt::print(stderr, "usage: {} DEVICE check|time|plans [MxNxK]...\n", argv[0]);
+  if (what != "check" && what != "time" && what != "plans" && what != "groups") {
+    fmt::print(stderr, "usage: {} DEVICE check|time|plans|groups [MxNxK]...\n", argv[0]);
     return 2;
   }
   const auto device = must(open_device(must(parse_device_choice(argv[1])), {}));
   if (what == "check") return check_gemm(*device);
-  return time_shapes(*device, std::span(argv + 3, argv + argc), what == "plans");
+  return time_shapes(*device, std::span(argv + 3, argv + argc), what);
 }

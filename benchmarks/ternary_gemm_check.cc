@@ -43,6 +43,43 @@ void check_not_finite(Checker& checker) {
   }
 }
 
+// Scales by group, by what the backend takes; now and then with scales that wgmma leaves to others.
+void check_groups(Checker& checker, Backend& backend) {
+  const auto draw = [&](std::int64_t most) {
+    return static_cast<std::int64_t>(checker.random() % static_cast<std::uint64_t>(most)) + 1;
+  };
+  for (int i = 0; i < 120; ++i) {
+    const Problem p = i == 0 ? Problem{512, 2560, 6912} : Problem{draw(400), draw(700), draw(3000)};
+    const std::int64_t group = std::int64_t{32} << checker.random() % 4;
+    std::vector<std::int8_t> codes(static_cast<std::size_t>(p.n * p.k));
+    for (auto& w : codes) w = checker.weight(i % 10 == 1 ? Fill::greatest : Fill::random);
+    std::vector<float> scales(static_cast<std::size_t>(p.n * ((p.k + group - 1) / group)));
+    for (float& s : scales) s = static_cast<float>(draw(4096) - 2048) * 0.0007f;
+    if (i % 8 == 7) scales[checker.random() % scales.size()] = 0x1.8p-130f;
+    const PackedWeights packed =
+        *PackedWeights::pack(codes, {p.n, p.k}, {std::span<const float>(scales), group});
+    std::vector<std::int8_t> y(static_cast<std::size_t>(p.m * p.k));
+    for (auto& v : y) v = static_cast<std::int8_t>(checker.random());
+    std::vector<float> steps(static_cast<std::size_t>(p.m));
+    for (float& s : steps) s = 1e-4f * static_cast<float>(draw(9999));
+    const Activations activations = *Activations::from_int8(y, p.m, p.k, steps);
+    const auto weights = backend.load(packed);
+    for (const OutputType type : {OutputType::f32, OutputType::bf16}) {
+      const auto right = checker.expected(packed, activations, type);
+      std::vector<std::byte> out(right.size());
+      OutputView to{std::span<float>()};
+      to.type = type;
+      to.bytes = out;
+      const auto done = backend.multiply(**weights, activations, to);
+      ++checker.compared;
+      if (done && out == right) continue;
+      ++checker.wrong;
+      fmt::print("WRONG {}x{}x{} with groups of {}: {}\n", p.m, p.n, p.k, group,
+                 done ? "bits" : done.error().message);
+    }
+  }
+}
+
 // What users call: the backend takes these kernels from kMatrixRows rows on.
 void check_backend(Checker& checker, std::string_view uuid) {
   auto made = make_cuda_backend(uuid);
@@ -84,6 +121,7 @@ void check_backend(Checker& checker, std::string_view uuid) {
       }
     }
   }
+  check_groups(checker, backend);
   fmt::print("backend: {} for 16 rows, {} for 17\n", backend.kernel_for({300, 700}, 16),
              backend.kernel_for({300, 700}, 17));
 }

@@ -59,14 +59,17 @@ constexpr unsigned gemm_tiles_rows(unsigned warps_a_row) {
 // of tiles are put down, and added up exactly by a kernel of its own. The other tiles are whole:
 // block b takes split_tiles + b, + blocks, ...
 struct GemmParams {
-  unsigned long long weights, activations, scales, out;
-  unsigned long long row_facts;  // GpuActivationRow a row of activations
-  unsigned long long partials;   // two tiles a block, of 32-bit sums
+  unsigned long long weights, activations, scales, out;  // scales: as in GpuWeightsView
+  unsigned long long row_facts;                          // GpuActivationRow a row of activations
+  unsigned long long partials;                           // two tiles a block, of 32-bit sums
   unsigned rows, features, k_tiles;
   unsigned token_tiles, feature_tiles;
   unsigned split_tiles, share, extra;
   unsigned output_type;
   unsigned blocks;
+  // Columns that share a scale, and groups of a row; 0: a row has one. No tile is split then, since
+  // a result's groups are added in their order.
+  unsigned group, groups;
   TernaryAddends addends;
 };
 static_assert(sizeof(GemmParams) <= 128);
@@ -174,16 +177,26 @@ constexpr unsigned finish_blocks(const GemmParams& p, unsigned tokens) {
   return p.split_tiles * 4 * (tokens / 16);
 }
 
-constexpr unsigned wgmma_stage_bytes(unsigned features, unsigned tokens) {
-  return (tokens + features / 4) * kActivationTileCols;
+// Scales by group from here up, and zero: a 64th of them is exact, which wgmma's products use.
+inline constexpr float kLeastWgmmaScale = 0x1p-120f;
+// Groups that share a step of 128 columns; 1 if they are as long or longer.
+constexpr unsigned step_groups(unsigned group) {
+  return group < kActivationTileCols ? kActivationTileCols / group : 1;
+}
+// Activations, weights, and the features' scales of `groups`; the swizzle wants 1024-byte
+// alignment.
+constexpr unsigned wgmma_stage_bytes(unsigned features, unsigned tokens, unsigned groups = 0) {
+  return (tokens + features / 4) * kActivationTileCols +
+         (features * 4 * groups + 1023) / 1024 * 1024;
 }
 // As many as fit into 192 KiB.
-constexpr unsigned wgmma_stages(unsigned features, unsigned tokens) {
-  return 192 * 1024 / wgmma_stage_bytes(features, tokens);
+constexpr unsigned wgmma_stages(unsigned features, unsigned tokens, unsigned groups = 0) {
+  return 192 * 1024 / wgmma_stage_bytes(features, tokens, groups);
 }
-// Stages with two barriers each, scratch of 8 warps; the swizzle wants 1024-byte alignment.
-constexpr unsigned wgmma_shared_bytes(unsigned features, unsigned tokens) {
-  return wgmma_stages(features, tokens) * (wgmma_stage_bytes(features, tokens) + 16) +
+// Stages with two barriers each, scratch of 8 warps, and room for the alignment.
+constexpr unsigned wgmma_shared_bytes(unsigned features, unsigned tokens, unsigned groups = 0) {
+  return wgmma_stages(features, tokens, groups) *
+             (wgmma_stage_bytes(features, tokens, groups) + 16) +
          8 * kScratchBytes + 1024;
 }
 constexpr unsigned mma_shared_bytes() {

@@ -13,5 +13,8 @@ extern const Kernel kGemmWgmma256x128, kGemmWgmma128x128, kGemmWgmma128x96, kGem
     kGemmWgmma256x32;
 extern const Kernel kGemmFinish256x128, kGemmFinish128x128, kGemmFinish128x96, kGemmFinish256x64,
     kGemmFinish256x32;
+// For scales by group, by features, tokens, and groups that begin in a step of 128 columns.
+extern const Kernel kGemmWgmma128x128x4, kGemmWgmma128x128x2, kGemmWgmma128x128x1,
+    kGemmWgmma256x32x4, kGemmWgmma256x32x2, kGemmWgmma256x32x1;
 
 }  // namespace gpuready::ternary

@@ -61,12 +61,25 @@ GPUREADY_DEVICE void decode(u32 word, u32 (&a)[4]) {
   for (u32 f = 0; f < 4; ++f) a[f] = word >> 2 * f & 0x03030303;
 }
 
+// The same as 64 times the weight, signed: the code moves into the two highest bits of its byte, as
+// the weight modulo 4.
+GPUREADY_DEVICE void decode_signed(u32 word, u32 (&a)[4]) {
+  const u32 weights = (~word & 0x55555555) | (~(word | word << 1) & 0xAAAAAAAA);
+#pragma unroll
+  for (u32 f = 0; f < 4; ++f) a[f] = weights << (6 - 2 * f) & 0xC0C0C0C0;
+}
+
 // Nearest even; two at once.
 GPUREADY_DEVICE u32 to_bf16_pair(float low, float high) {
   u32 pair;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
   return pair;
 }
+
+template <class T>
+inline constexpr bool kIsFloat = false;
+template <>
+inline constexpr bool kIsFloat<float> = true;
 
 // The output of kWarps warps side by side: each has kHalves tiles of 16 features by 8 * kColumns
 // tokens, and together they store what of a token is contiguous. In a warp,
@@ -96,6 +109,14 @@ struct Epilogue {
 
   // What the tokens and features of this tile need, on its way while the tile is multiplied.
   GPUREADY_DEVICE void fetch() {
+    fetch_tokens();
+    if (p.output_type == kGemmOutInt32) return;
+#pragma unroll
+    for (u32 q = 0; q < kGroups; ++q)
+      if (const u32 n = feature0 + own + 8 * q + lane / 4; n < p.features)
+        scales[q] = global<const float>(p.scales)[n];
+  }
+  GPUREADY_DEVICE void fetch_tokens() {
 #pragma unroll
     for (u32 i = 0; i < 8 * kColumns; i += kThreads) {
       if (i + thread >= 8 * kColumns) continue;
@@ -105,11 +126,6 @@ struct Epilogue {
           "l"(p.row_facts + u64{m} * sizeof(GpuActivationRow))
           : "memory");
     }
-    if (p.output_type == kGemmOutInt32) return;
-#pragma unroll
-    for (u32 q = 0; q < kGroups; ++q)
-      if (const u32 n = feature0 + own + 8 * q + lane / 4; n < p.features)
-        scales[q] = global<const float>(p.scales)[n];
   }
   // Of this lane's two tokens of column i.
   struct Tokens {
@@ -185,7 +201,9 @@ struct Epilogue {
     barrier();
   }
 
-  GPUREADY_DEVICE void store(const u32 (&sums)[kHalves][4 * kColumns]) const {
+  // Sums of codes (u32); or of groups with their scales (float), of which there is no int32.
+  template <class Sum>
+  GPUREADY_DEVICE void store(const Sum (&sums)[kHalves][4 * kColumns]) const {
     await_copies();
     if (token0 >= p.rows || feature0 >= p.features) return;
     barrier();
@@ -193,9 +211,9 @@ struct Epilogue {
       store_32<true, true>(sums);
     else if (p.output_type == kGemmOutBf16)
       store_bf16(sums);
-    else if (p.output_type == kGemmOutF32)
+    else if (kIsFloat<Sum> || p.output_type == kGemmOutF32)
       store_32<true, false>(sums);
-    else
+    else if constexpr (!kIsFloat<Sum>)
       store_32<false, false>(sums);
   }
 
@@ -204,8 +222,15 @@ struct Epilogue {
     return static_cast<int>(sum) - activations;
   }
 
-  template <bool kFloat, bool kUnfinished>
-  GPUREADY_DEVICE void store_32(const u32 (&sums)[kHalves][4 * kColumns]) const {
+  GPUREADY_DEVICE float value(u32 sum, const Tokens& of, u32 e, u32 q) const {
+    return static_cast<float>(product(sum, of.sum[e])) * (of.step[e] * scales[q]);
+  }
+  GPUREADY_DEVICE float value(float sum, const Tokens& of, u32 e, u32) const {
+    return sum * of.step[e];
+  }
+
+  template <bool kFloat, bool kUnfinished, class Sum>
+  GPUREADY_DEVICE void store_32(const Sum (&sums)[kHalves][4 * kColumns]) const {
 #pragma unroll
     for (u32 i = 0; i < kColumns; ++i) {
       const Tokens of = tokens(i);
@@ -214,9 +239,12 @@ struct Epilogue {
         const u32 local = 8 * (i % kChunk32) + 2 * (lane % 4) + e;
 #pragma unroll
         for (u32 q = 0; q < kGroups; ++q) {
-          const int value = product(sums[q / 2][4 * i + 2 * (q % 2) + e], of.sum[e]);
-          const u32 bits = kFloat ? bits_of(static_cast<float>(value) * (of.step[e] * scales[q]))
-                                  : static_cast<u32>(value);
+          const Sum sum = sums[q / 2][4 * i + 2 * (q % 2) + e];
+          u32 bits;
+          if constexpr (kFloat)
+            bits = bits_of(value(sum, of, e, q));
+          else
+            bits = static_cast<u32>(product(sum, of.sum[e]));
           store_shared(staging + local * kStride32 + (own + 8 * q + lane / 4) * 4, bits);
         }
       }
@@ -228,7 +256,8 @@ struct Epilogue {
     }
   }
 
-  GPUREADY_DEVICE void store_bf16(const u32 (&sums)[kHalves][4 * kColumns]) const {
+  template <class Sum>
+  GPUREADY_DEVICE void store_bf16(const Sum (&sums)[kHalves][4 * kColumns]) const {
     // Loads that are under way before the first is waited for; mma.sync has no registers for more.
     constexpr u32 kAhead = kWarps == 1 ? 1 : kChunk16;
     Tokens of[kAhead];
@@ -243,10 +272,8 @@ struct Epilogue {
       for (u32 q = 0; q < kGroups; ++q) {
         float values[2];
 #pragma unroll
-        for (u32 e = 0; e < 2; ++e) {
-          const int value = product(sums[q / 2][4 * i + 2 * (q % 2) + e], of[i % kAhead].sum[e]);
-          values[e] = static_cast<float>(value) * (of[i % kAhead].step[e] * scales[q]);
-        }
+        for (u32 e = 0; e < 2; ++e)
+          values[e] = value(sums[q / 2][4 * i + 2 * (q % 2) + e], of[i % kAhead], e, q);
         pairs[q] = to_bf16_pair(values[0], values[1]);
       }
 #if __CUDA_ARCH__ >= 900

@@ -17,12 +17,14 @@ inline constexpr u32 kInFlight = 3;
 
 // ---- The product --------------------------------------------------------------------------------
 
-// A stage: activations, then the weights' row tiles.
-template <u32 kFeatures, u32 kTokens>
+// A stage: activations, then the weights' row tiles, then these features' scales of the kGroups
+// groups in it (0: a row has one scale).
+template <u32 kFeatures, u32 kTokens, u32 kGroups>
 struct Ring {
-  static constexpr u32 kStages = wgmma_stages(kFeatures, kTokens);
-  static constexpr u32 kStageBytes = wgmma_stage_bytes(kFeatures, kTokens);
+  static constexpr u32 kStages = wgmma_stages(kFeatures, kTokens, kGroups);
+  static constexpr u32 kStageBytes = wgmma_stage_bytes(kFeatures, kTokens, kGroups);
   static constexpr u32 kActivationBytes = kTokens * kActivationTileCols;
+  static constexpr u32 kScales = kActivationBytes + kFeatures / 16 * 512;
   u32 base, index = 0, parity = 0;
 
   GPUREADY_DEVICE u32 stage() const { return base + index * kStageBytes; }
@@ -40,16 +42,58 @@ struct Ring {
   }
 };
 
+// Copies the scales of a stage: [row tile][group][16], 16 bytes a thread at once.
+template <class Stages, u32 kFeatures, u32 kGroups>
+struct FeatureScales {
+  static constexpr u32 kThreads = kProducerWarps * 32, kRowTiles = kFeatures / 16;
+  static constexpr u32 kCopies = kRowTiles * kGroups * 4,
+                       kTurns = (kCopies + kThreads - 1) / kThreads;
+  const GemmParams& p;
+  u32 thread;
+  u64 from[kTurns] = {};
+
+  GPUREADY_DEVICE void begin(u32 feature_tile) {
+    const u32 last = (p.features + 15) / 16 - 1;
+#pragma unroll
+    for (u32 i = 0; i < kTurns; ++i) {
+      const u32 row_tile = feature_tile * kRowTiles + (i * kThreads + thread) / (4 * kGroups);
+      from[i] = p.scales + static_cast<u64>(row_tile < last ? row_tile : last) * p.groups * 64;
+    }
+  }
+  // Behind the last group all activations are zero.
+  GPUREADY_DEVICE void copy(const Stages& ring, u32 k) const {
+    const u32 first = p.group > kActivationTileCols ? k / 2 : k * kGroups;
+#pragma unroll
+    for (u32 i = 0; i < kTurns; ++i) {
+      const u32 at = i * kThreads + thread, group = first + at / 4 % kGroups;
+      if (at >= kCopies) return;
+      asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(ring.stage() +
+                                                                     Stages::kScales + at * 16),
+                   "l"(from[i] + (group < p.groups ? group : p.groups - 1) * 64 + at % 4 * 16)
+                   : "memory");
+    }
+  }
+};
+template <class Stages, u32 kFeatures>
+struct FeatureScales<Stages, kFeatures, 0> {  // a row has one
+  const GemmParams& p;
+  u32 thread;
+  GPUREADY_DEVICE void begin(u32) {}
+  GPUREADY_DEVICE void copy(const Stages&, u32) const {}
+};
+
 // Bulk copies are issued one lane after the other, about a hundred cycles each: one or two for the
 // activations, which are contiguous, but none for the 8 or 16 row tiles of weights.
-template <u32 kFeatures, u32 kTokens>
+template <u32 kFeatures, u32 kTokens, u32 kGroups>
 GPUREADY_DEVICE void produce(const GemmParams& p, u32 base) {
-  using Stages = Ring<kFeatures, kTokens>;
+  using Stages = Ring<kFeatures, kTokens, kGroups>;
   const u32 thread = thread_index() - kConsumers, lane = thread % 32, warp = thread / 32;
   const u32 last_row_tile = (p.features + 15) / 16 - 1;
   constexpr u32 kRowTiles = kFeatures / 16, kCopies = kRowTiles / kProducerWarps;
   u64 weights[kCopies];
-  const auto copy_weights = [&](const Stages& ring) {
+  FeatureScales<Stages, kFeatures, kGroups> scales{p, thread};
+  const auto copy_weights = [&](const Stages& ring, u32 k) {
+    scales.copy(ring, k);
     const u32 target = ring.stage() + Stages::kActivationBytes + warp * kCopies * 512 + lane * 16;
 #pragma unroll
     for (u32 i = 0; i < kCopies; ++i) {
@@ -82,10 +126,11 @@ GPUREADY_DEVICE void produce(const GemmParams& p, u32 base) {
            piece.k_begin) *
               512;
     }
+    scales.begin(tile.feature);
     if (!waited) {
       const u32 steps = piece.k_end - piece.k_begin;
       for (Stages ahead{base}; early < Stages::kStages && early < steps; ++early, ahead.advance())
-        copy_weights(ahead);
+        copy_weights(ahead, piece.k_begin + early);
       await_previous();
       waited = true;
     }
@@ -103,7 +148,7 @@ GPUREADY_DEVICE void produce(const GemmParams& p, u32 base) {
       if (early != 0)
         --early;
       else
-        copy_weights(ring);
+        copy_weights(ring, k);
       ring.advance();
     }
   }
@@ -166,7 +211,7 @@ GPUREADY_DEVICE void finish(const GemmParams& p) {
 
 template <u32 kFeatures, u32 kTokens>
 GPUREADY_DEVICE void consume(const GemmParams& p, u32 base) {
-  using Stages = Ring<kFeatures, kTokens>;
+  using Stages = Ring<kFeatures, kTokens, 0>;
   const u32 thread = thread_index(), warp = thread / 32, lane = thread % 32;
   Stages ring{base};
   GemmWalk walk(p, block_index());
@@ -225,12 +270,96 @@ GPUREADY_DEVICE void consume(const GemmParams& p, u32 base) {
   }
 }
 
-template <u32 kFeatures, u32 kTokens>
+// Adds a group's terms: a sum of w * y times its scale, rounded, and added, rounded. The sum is 64
+// times as large here and the scale a 64th, exactly (kLeastWgmmaScale).
+template <u32 kTokens>
+GPUREADY_DEVICE void add_group(float (&values)[kTokens / 2], const u32 (&sums)[kTokens / 2],
+                               float low, float high) {
+  low *= 1.0f / 64, high *= 1.0f / 64;
+#pragma unroll
+  for (u32 i = 0; i < kTokens / 2; ++i)
+    values[i] =
+        add(values[i], multiply(to_float(static_cast<int>(sums[i])), i / 2 % 2 == 0 ? low : high));
+}
+
+template <u32 kFeatures, u32 kTokens, u32 kGroups>
+GPUREADY_DEVICE void consume_groups(const GemmParams& p, u32 base) {
+  using Stages = Ring<kFeatures, kTokens, kGroups>;
+  constexpr u32 kHalves = kFeatures / 128, kSlices = 4 / kGroups;  // of 32 columns, of a group
+  const u32 thread = thread_index(), warp = thread / 32, lane = thread % 32;
+  Stages ring{base};
+  GemmWalk walk(p, block_index());
+  GemmPiece piece;
+  while (walk.next(piece)) {
+    const GemmTile tile = gemm_tile(p.token_tiles, p.feature_tiles, piece.tile);
+    Epilogue<kHalves, kTokens / 8, 4> epilogue{
+        p, Stages::scratch(base) + warp / 4 * 4 * kScratchBytes, thread % 128, tile.token * kTokens,
+        tile.feature * kFeatures + warp / 4 * 64 * kHalves};
+    epilogue.fetch_tokens();
+    float values[kHalves][kTokens / 2] = {};
+    u32 sums[kHalves][kTokens / 2];
+    for (u32 k = 0; k < p.k_tiles; ++k) {
+      barrier_wait(ring.full(), ring.parity);
+      const u32 stage = ring.stage();
+      const u32 own = stage + Stages::kActivationBytes + warp * 512 * kHalves + lane * 16;
+      const u32 own_scales = stage + Stages::kScales + warp * 64 * kGroups * kHalves + lane / 4 * 4;
+      u32 words[kHalves][4];
+#pragma unroll
+      for (u32 h = 0; h < kHalves; ++h) {
+        const Words4 v = load_shared_4(own + h * 512);
+        words[h][0] = v.x;
+        words[h][1] = v.y;
+        words[h][2] = v.z;
+        words[h][3] = v.w;
+      }
+      const u64 activations = matrix_descriptor(stage);
+      // A group of 256 columns is two steps.
+      const bool second = p.group > kActivationTileCols && k % 2 != 0;
+      const bool ends = p.group <= kActivationTileCols || second || k + 1 == p.k_tiles;
+#pragma unroll
+      for (u32 j = 0; j < 4; ++j) {
+        u32 a[kHalves][4];
+#pragma unroll
+        for (u32 h = 0; h < kHalves; ++h) decode_signed(words[h][j], a[h]);
+        const u32 add = j % kSlices != 0 || second;
+        wgmma_fence();
+#pragma unroll
+        for (u32 h = 0; h < kHalves; ++h)
+          Multiply<kTokens>::issue(sums[h], a[h], activations + 2 * j, add);
+        wgmma_commit();
+        if ((j + 1) % kSlices != 0) {
+          wgmma_wait<kInFlight>();
+          continue;
+        }
+        float scales[kHalves][2];
+#pragma unroll
+        for (u32 h = 0; h < kHalves; ++h)
+#pragma unroll
+          for (u32 half = 0; half < 2; ++half)
+            scales[h][half] =
+                float_of(load_shared(own_scales + (h * kGroups + j / kSlices) * 64 + half * 32));
+        wgmma_wait<0>();
+#pragma unroll
+        for (u32 h = 0; h < kHalves; ++h) Multiply<kTokens>::settle(sums[h]);
+        if (j == 3 && lane == 0) barrier_arrive(ring.empty());
+        if (!ends) continue;
+#pragma unroll
+        for (u32 h = 0; h < kHalves; ++h)
+          add_group<kTokens>(values[h], sums[h], scales[h][0], scales[h][1]);
+      }
+      ring.advance();
+    }
+    epilogue.store(values);
+  }
+}
+
+template <u32 kFeatures, u32 kTokens, u32 kGroups>
 GPUREADY_DEVICE void run(const GemmParams& p) {
+  using Stages = Ring<kFeatures, kTokens, kGroups>;
   const u32 base = (shared_address(shared_memory) + 1023) & ~1023u;
   if (thread_index() == 0) {
-    Ring<kFeatures, kTokens> ring{base};
-    for (; ring.index < Ring<kFeatures, kTokens>::kStages; ++ring.index) {
+    Stages ring{base};
+    for (; ring.index < Stages::kStages; ++ring.index) {
       barrier_init(ring.full(), 1 + kProducerWarps * 32);
       barrier_init(ring.empty(), kConsumerWarps);
     }
@@ -239,14 +368,17 @@ GPUREADY_DEVICE void run(const GemmParams& p) {
   __syncthreads();
   let_next_start();
   // For large tiles, registers go from the warp group that copies to those that multiply.
-  constexpr bool kLarge = kFeatures * kTokens > 128 * 128;
+  constexpr bool kLarge = kFeatures * kTokens * (kGroups == 0 ? 1 : 2) > 128 * 128;
   if (thread_index() >= kConsumers) {
     if constexpr (kLarge) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
-    produce<kFeatures, kTokens>(p, base);
+    produce<kFeatures, kTokens, kGroups>(p, base);
   } else {
     if constexpr (kLarge) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
     await_previous();
-    consume<kFeatures, kTokens>(p, base);
+    if constexpr (kGroups == 0)
+      consume<kFeatures, kTokens>(p, base);
+    else
+      consume_groups<kFeatures, kTokens, kGroups>(p, base);
   }
 }
 
@@ -258,7 +390,7 @@ GPUREADY_DEVICE void run(const GemmParams& p) {
 #define GPUREADY_TERNARY_WGMMA(features, tokens, threads)                               \
   GPUREADY_KERNEL(threads, 1)                                                           \
   void gpuready_ternary_wgmma_##features##x##tokens(gpuready::ternary::GemmParams p) {  \
-    gpuready::device::run<features, tokens>(p);                                         \
+    gpuready::device::run<features, tokens, 0>(p);                                      \
   }                                                                                     \
   GPUREADY_KERNEL(gpuready::ternary::kFinishThreads, 8)                                 \
   void gpuready_ternary_finish_##features##x##tokens(gpuready::ternary::GemmParams p) { \
@@ -269,3 +401,15 @@ GPUREADY_TERNARY_WGMMA(128, 128, gpuready::ternary::kWgmmaThreads)
 GPUREADY_TERNARY_WGMMA(128, 96, 512)
 GPUREADY_TERNARY_WGMMA(256, 64, gpuready::ternary::kWgmmaThreads)
 GPUREADY_TERNARY_WGMMA(256, 32, gpuready::ternary::kWgmmaThreads)
+// By features, tokens, and groups that begin in a step of 128 columns.
+#define GPUREADY_TERNARY_WGMMA_GROUPS(features, tokens, groups)                                   \
+  GPUREADY_KERNEL(gpuready::ternary::kWgmmaThreads, 1)                                            \
+  void gpuready_ternary_wgmma_##features##x##tokens##_##groups(gpuready::ternary::GemmParams p) { \
+    gpuready::device::run<features, tokens, groups>(p);                                           \
+  }
+GPUREADY_TERNARY_WGMMA_GROUPS(128, 128, 4)
+GPUREADY_TERNARY_WGMMA_GROUPS(128, 128, 2)
+GPUREADY_TERNARY_WGMMA_GROUPS(128, 128, 1)
+GPUREADY_TERNARY_WGMMA_GROUPS(256, 32, 4)
+GPUREADY_TERNARY_WGMMA_GROUPS(256, 32, 2)
+GPUREADY_TERNARY_WGMMA_GROUPS(256, 32, 1)

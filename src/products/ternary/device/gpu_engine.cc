@@ -140,6 +140,9 @@ Result<GpuWeights> GpuEngine::load_tiles(Shape shape, std::span<const std::uint3
       static_cast<std::uint32_t>(tiles_of(static_cast<std::uint64_t>(shape.cols), kTileCols));
   view.group = static_cast<std::uint32_t>(group);
   view.greatest_scale = greatest_scale;
+  view.tiny_scales = group != 0 && std::ranges::any_of(scales, [](float scale) {
+                       return scale != 0 && std::fabs(scale) < kLeastWgmmaScale;
+                     });
   // Any number of rows may follow, also while a graph is captured.
   if (group != 0) TRY(prepare_grouped());
   auto done = device_->copy_to_device({}, view.tiles, tiles.data(), tiles.size_bytes());
@@ -173,7 +176,7 @@ std::uint64_t GpuEngine::activation_bytes(std::int64_t rows, std::int64_t cols) 
 }
 
 Result<void> GpuEngine::prepare_grouped() {
-  for (const std::int64_t rows : {1, 4, 16})
+  for (const std::int64_t rows : {std::int64_t{1}, std::int64_t{4}, std::int64_t{16}, kMatrixRows})
     if (auto ready = grouped_product().prepare(*device_, {}, rows); !ready)
       return std::unexpected(device_error(*device_, ready.error()));
   return {};

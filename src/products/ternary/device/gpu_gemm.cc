@@ -31,6 +31,27 @@ constexpr std::array kWgmmaTiles = {
 // Of splitting at all, with a kernel more, and for each byte that is put down and picked up.
 constexpr double kSplitCycles = 8000, kSplitCyclesPerByte = 6.5e-4;
 
+// The same for scales by group: a step takes longer for each group that ends in it.
+struct GroupTile {
+  GemmTileSize size;
+  std::array<const Kernel*, 3> multiply;  // for 1, 2 or 4 groups a step
+  double step_cycles, group_cycles, tile_cycles;
+
+  const Kernel& kernel(unsigned group) const { return *multiply[step_groups(group) / 2]; }
+};
+constexpr std::array kGroupTiles = {
+    GroupTile{{128, 128},
+              {&kGemmWgmma128x128x1, &kGemmWgmma128x128x2, &kGemmWgmma128x128x4},
+              600,
+              400,
+              2500},
+    GroupTile{
+        {256, 32}, {&kGemmWgmma256x32x1, &kGemmWgmma256x32x2, &kGemmWgmma256x32x4}, 500, 250, 1800},
+};
+const GroupTile& group_tile_of(GemmTileSize size) {
+  return *std::ranges::find(kGroupTiles, size, &GroupTile::size);
+}
+
 const WgmmaTile& tile_of(const GemmPlan& plan) {
   const auto found = std::ranges::find(kTileSizes, plan.tile);
   return kWgmmaTiles[static_cast<std::size_t>(found - kTileSizes.begin())];
@@ -119,6 +140,22 @@ GemmPlan plan_gemm(GemmKernel kernel, unsigned units, Shape weights, std::int64_
   return best;
 }
 
+GemmPlan plan_gemm_groups(unsigned units, Shape weights, std::int64_t rows, unsigned group) {
+  GemmPlan best;
+  double least = std::numeric_limits<double>::infinity();
+  for (const GroupTile& tile : kGroupTiles) {
+    const GemmPlan plan = plan_gemm(units, weights, rows, tile.size, false);
+    const double step = tile.step_cycles + tile.group_cycles * step_groups(group);
+    const double cycles = ceil_div(plan.token_tiles * plan.feature_tiles, units) *
+                          (plan.k_tiles * step + tile.tile_cycles);
+    if (cycles < least) {
+      least = cycles;
+      best = plan;
+    }
+  }
+  return best;
+}
+
 std::uint64_t gemm_tiles_bytes(std::int64_t rows, std::int64_t cols) {
   return tiles_of(static_cast<std::uint64_t>(rows), kActivationTileRows) *
          tiles_of(static_cast<std::uint64_t>(cols), kActivationTileCols) * kActivationTileBytes;
@@ -199,6 +236,10 @@ Result<void> enqueue_gemm_product(Device& device, StreamId stream, const GemmPla
       .extra = steps % plan.blocks,
       .output_type = kTypes[static_cast<int>(out.type)],
       .blocks = plan.blocks,
+      .group = weights.group,
+      .groups = weights.group == 0
+                    ? 0
+                    : ceil_div(static_cast<unsigned>(weights.shape.cols), weights.group),
       .addends = out.addends(),
   };
   if (plan.kernel == GemmKernel::mma) {
@@ -206,11 +247,17 @@ Result<void> enqueue_gemm_product(Device& device, StreamId stream, const GemmPla
         .blocks = plan.blocks, .threads = kMmaThreads, .shared_bytes = mma_shared_bytes()};
     return device.launch(stream, kGemmMma, shape, &params, sizeof params);
   }
+  LaunchShape shape{.blocks = plan.blocks,
+                    .threads = kWgmmaThreads,
+                    .shared_bytes = wgmma_shared_bytes(plan.tile.features, plan.tile.tokens),
+                    .overlaps = true};
+  if (weights.group != 0) {
+    shape.shared_bytes =
+        wgmma_shared_bytes(plan.tile.features, plan.tile.tokens, step_groups(weights.group));
+    return device.launch(stream, group_tile_of(plan.tile).kernel(weights.group), shape, &params,
+                         sizeof params);
+  }
   const WgmmaTile& tile = tile_of(plan);
-  const LaunchShape shape{.blocks = plan.blocks,
-                          .threads = kWgmmaThreads,
-                          .shared_bytes = wgmma_shared_bytes(plan.tile.features, plan.tile.tokens),
-                          .overlaps = true};
   auto done = device.launch(stream, *tile.multiply, shape, &params, sizeof params);
   if (!done || plan.split_tiles == 0) return done;
   const LaunchShape finish{.blocks = finish_blocks(params, plan.tile.tokens),
@@ -220,17 +267,37 @@ Result<void> enqueue_gemm_product(Device& device, StreamId stream, const GemmPla
   return device.launch(stream, *tile.finish, finish, &params, sizeof params);
 }
 
+namespace {
+
+// Asking how many blocks fit also allows a kernel that much shared memory.
+Result<void> prepare(Device& device, const Kernel& each, unsigned threads, unsigned shared_bytes) {
+  const auto blocks = device.resident_blocks(each, threads, shared_bytes);
+  return blocks ? Result<void>() : std::unexpected(blocks.error());
+}
+Result<void> prepare_tiles(Device& device) {
+  return prepare(device, kGemmTiles, kGemmTilesMostWarps * 32, spreading_bytes(device.info(), 1));
+}
+
+}  // namespace
+
+Result<void> prepare_gemm_groups(Device& device) {
+  auto done = prepare_tiles(device);
+  for (const GroupTile& tile : kGroupTiles)
+    for (const unsigned group : {128u, 64u, 32u})
+      if (done)
+        done =
+            prepare(device, tile.kernel(group), kWgmmaThreads,
+                    wgmma_shared_bytes(tile.size.features, tile.size.tokens, step_groups(group)));
+  return done;
+}
+
 Result<void> prepare_gemm_kernels(Device& device, GemmKernel kernel) {
-  // Asking how many blocks fit also allows a kernel that much shared memory.
-  const auto prepare = [&](const Kernel& each, unsigned threads, unsigned shared_bytes) {
-    const auto blocks = device.resident_blocks(each, threads, shared_bytes);
-    return blocks ? Result<void>() : std::unexpected(blocks.error());
-  };
-  auto done = prepare(kGemmTiles, kGemmTilesMostWarps * 32, spreading_bytes(device.info(), 1));
-  if (done && kernel == GemmKernel::mma) done = prepare(kGemmMma, kMmaThreads, mma_shared_bytes());
+  auto done = prepare_tiles(device);
+  if (done && kernel == GemmKernel::mma)
+    done = prepare(device, kGemmMma, kMmaThreads, mma_shared_bytes());
   for (std::size_t i = 0; done && kernel == GemmKernel::wgmma && i < kWgmmaTiles.size(); ++i) {
     const GemmTileSize size = kTileSizes[i];
-    done = prepare(*kWgmmaTiles[i].multiply, kWgmmaThreads,
+    done = prepare(device, *kWgmmaTiles[i].multiply, kWgmmaThreads,
                    wgmma_shared_bytes(size.features, size.tokens));
     if (done) done = device.prepare(*kWgmmaTiles[i].finish);
   }

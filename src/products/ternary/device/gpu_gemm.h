@@ -45,6 +45,9 @@ GemmPlan plan_gemm(GemmKernel kernel, unsigned units, Shape weights, std::int64_
 // measurements.
 GemmPlan plan_gemm(unsigned units, Shape weights, std::int64_t rows, GemmTileSize tile, bool split);
 
+// For weights whose scales differ within a row, in groups of so many columns; by wgmma alone.
+GemmPlan plan_gemm_groups(unsigned units, Shape weights, std::int64_t rows, unsigned group);
+
 // Device memory for the tiles of this many activations.
 std::uint64_t gemm_tiles_bytes(std::int64_t rows, std::int64_t cols);
 
@@ -62,6 +65,7 @@ Result<void> enqueue_gemm_product(Device& device, StreamId stream, const GemmPla
                                   const GpuOutput& out);
 // Loads the code of the above, so that no launch waits for it.
 Result<void> prepare_gemm_kernels(Device& device, GemmKernel kernel);
+Result<void> prepare_gemm_groups(Device& device);  // with plan_gemm_groups()
 
 // For gpu_products(), the better first. They serve kMatrixRows rows and more, from tiles.
 std::span<const GpuProduct, 2> gemm_products();

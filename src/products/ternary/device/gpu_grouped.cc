@@ -5,6 +5,7 @@
 
 #include "base/units.h"
 #include "kernels/ternary_kernels.h"
+#include "ternary/device/gpu_gemm.h"
 
 namespace gpuready::ternary {
 namespace {
@@ -35,15 +36,26 @@ unsigned chunk_tiles(const Choice& choice, unsigned group, unsigned col_tiles) {
   return tiles;
 }
 
+// From tiles of activations, as products with a scale a row are.
+bool by_tiles(const DeviceInfo& device, std::int64_t rows) {
+  return rows >= kMatrixRows && gemm_kernel_of(device) == GemmKernel::wgmma;
+}
+
 bool any_grouped(const DeviceInfo&, Shape, std::int64_t) { return true; }
 std::uint64_t no_room(const DeviceInfo&, Shape, std::int64_t) { return 0; }
 
 Result<void> prepare_grouped(Device& device, Shape, std::int64_t rows) {
+  if (by_tiles(device.info(), rows)) TRY(prepare_gemm_groups(device));
   return device.prepare(*choice_for(device.info(), rows).kernel);
 }
 
 Result<void> run_grouped(const GpuCall& call) {
   const GpuWeightsView& weights = call.weights;
+  if (by_tiles(call.device.info(), call.rows) && !weights.tiny_scales)
+    return enqueue_gemm_product(
+        call.device, call.stream,
+        plan_gemm_groups(call.device.info().units, weights.shape, call.rows, weights.group),
+        weights, call.activations, 0, call.out);
   const Choice& choice = choice_for(call.device.info(), call.rows);
   const bool tiled = call.activations.tiles != 0 && call.rows >= kMatrixRows;
   TernaryGroupedParams params{

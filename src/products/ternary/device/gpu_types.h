@@ -17,6 +17,7 @@ struct GpuWeightsView {
   std::uint32_t row_tiles = 0, col_tiles = 0;
   float greatest_scale = 0;  // as detail::CpuWeights has it
   std::uint32_t group = 0;   // columns that share a scale; 0: a row
+  bool tiny_scales = false;  // below kLeastWgmmaScale, but not zero; of groups
 };
 
 struct GpuActivationsView {
