@@ -201,7 +201,7 @@ struct Epilogue {
     barrier();
   }
 
-  // Sums of codes (u32); or of groups with their scales (float), of which there is no int32.
+  // Sums of codes (u32), or of groups' terms (float), which have no int32 output.
   template <class Sum>
   GPUREADY_DEVICE void store(const Sum (&sums)[kHalves][4 * kColumns]) const {
     await_copies();
