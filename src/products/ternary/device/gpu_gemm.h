@@ -45,7 +45,7 @@ GemmPlan plan_gemm(GemmKernel kernel, unsigned units, Shape weights, std::int64_
 // measurements.
 GemmPlan plan_gemm(unsigned units, Shape weights, std::int64_t rows, GemmTileSize tile, bool split);
 
-// For weights whose scales differ within a row, in groups of so many columns; only by wgmma.
+// For weights whose scales differ within a row, in groups of `group` columns; only by wgmma.
 GemmPlan plan_gemm_groups(unsigned units, Shape weights, std::int64_t rows, unsigned group);
 
 // Device memory for the tiles of this many activations.
