@@ -98,7 +98,7 @@ TEST_P(PtxTernaryGrouped, EachGivesTheReferencesBits) {
                " wrong" + (counts.wrong > 0 ? ": " + counts.first : "");
       },
       "fake_cuda_ptx");
-  EXPECT_EQ(outcome, "252 products, 0 wrong");
+  EXPECT_EQ(outcome, "264 products, 0 wrong");
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, PtxTernaryGrouped, testing::Values("5.0", "6.1", "8.0", "9.0"));
