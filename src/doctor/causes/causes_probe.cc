@@ -75,6 +75,7 @@ std::vector<Match> ended(const Facts& facts, std::string_view outcome, std::stri
 // nv_pci_remove() of NVIDIA's open kernel modules (nv-pci.c) waits until nothing holds the GPU.
 std::vector<Match> hung(const Facts& facts) {
   auto matches = ended(facts, "hung", "hangs", true);
+  if (!suspects(facts.machine, Vendor::nvidia)) return matches;
   for (auto& match : refused(facts, {"NVRM: ...Attempting to remove device "})) {
     match.title = "The driver waits in vain for programs to let go of a GPU that it shall give up";
     match.explanation =
