@@ -131,6 +131,10 @@ constexpr ContainerCure kContainerCures[] = {
      "NAME gpu gpu, and nvidia.runtime=true); else bind the nodes /dev/nvidia* and allow them in "
      "its device rules.",
      ""},
+    {Ask::nvidia_gpus, "flatpak",
+     "Let the application use devices, and install Flatpak's extension with the libraries of "
+     "exactly the loaded driver (org.freedesktop.Platform.GL.nvidia-VERSION; flatpak update does).",
+     "flatpak override --user --device=all APPLICATION"},
     {Ask::nvidia_gpus, "", "Start the container with its GPUs.", ""},
     {Ask::tegra_gpu, "docker",
      "Start the container with NVIDIA's runtime, which mounts a Jetson's nodes and libraries.",
@@ -157,6 +161,10 @@ constexpr ContainerCure kContainerCures[] = {
      "(nvidia.runtime=true); or install in it the libraries of exactly the module's version, "
      "without a kernel module (--no-kernel-modules), and again whenever the host's driver changes.",
      ""},
+    {Ask::nvidia_libraries, "flatpak",
+     "Update Flatpak's extensions, so that the one with the loaded driver's version is installed "
+     "(org.freedesktop.Platform.GL.nvidia-VERSION).",
+     "flatpak update"},
     {Ask::nvidia_libraries, "",
      "Recreate the container, so that it gets the libraries of the loaded driver.", ""},
     {Ask::nvidia_again, "docker",

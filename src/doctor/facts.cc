@@ -38,6 +38,10 @@ bool starts_message(const LogLine& line) {
 }
 }  // namespace
 
+bool is_plain_arm(const Machine& machine) {
+  return machine.system.architecture == "aarch64" && !machine.system.chassis_type;
+}
+
 std::string quote(std::string_view text) {
   std::string out;
   for (const char c : printable(text)) {

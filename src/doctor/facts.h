@@ -23,6 +23,8 @@ Evidence evidence(const ApiStatus& status);
 Match about(const Gpu& gpu);
 Match about(const Machine& machine, const PciAddress& address);
 bool in_wsl1(const Machine& machine);
+// A board of an embedded processor, which describes itself by a device tree instead of DMI.
+bool is_plain_arm(const Machine& machine);
 Match about_all(const Machine& machine, Vendor vendor);  // every GPU of the vendor
 // One for each GPU that can be asked and for which test(gpu, match) adds evidence.
 template <class Test>

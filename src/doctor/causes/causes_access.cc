@@ -175,6 +175,14 @@ std::vector<Match> nodes_missing(const Facts& facts) {
                           needed_by(found->nodes);
       const bool tegra = ways.vendor == Vendor::nvidia && machine.system.jetson_release;
       cure_in_container(match, machine, tegra ? Ask::tegra_gpu : ways.give);
+      if (const auto& asked = machine.visibility.nvidia_visible_devices;
+          asked && ways.vendor == Vendor::nvidia) {
+        match.evidence.push_back(evidence("environment", "NVIDIA_VISIBLE_DEVICES=" + *asked));
+        if (*asked == "void" || *asked == "none")
+          *match.explanation +=
+              " NVIDIA_VISIBLE_DEVICES tells NVIDIA's runtime to hand none in; Kubernetes sets it "
+              "so for pods that ask for none.";
+      }
     } else {
       for (const auto& row : kOnHost)
         if (found->nodes.front().path.starts_with(row.node)) {
@@ -229,9 +237,25 @@ void let_user_in(const Trouble& found, Vendor vendor, Match& match) {
   match.command = "";
 }
 
+// WSL 2 has one node for the GPUs of all vendors. It is open to everybody; a service's sandbox or a
+// rule of udev may close it.
+std::vector<Match> dxg_closed(const Machine& machine, std::string_view error) {
+  const auto* dxg = machine.system.wsl2 ? node(machine, "/dev/dxg") : nullptr;
+  if (!dxg || dxg->open_error != error) return {};
+  Match match;
+  match.evidence.push_back(
+      evidence(dxg->path, fmt::format("may not be opened: {} (mode {:04o}, user {})", error,
+                                      dxg->mode.value_or(0), machine.system.effective_uid)));
+  return {match};
+}
+
 std::vector<Match> node_permission(const Facts& facts) {
   const auto& machine = facts.machine;
-  std::vector<Match> matches;
+  auto matches = dxg_closed(machine, "EACCES");
+  for (auto& match : matches) {
+    match.cure = "Let everybody open /dev/dxg, as WSL does.";
+    match.command = "chmod 0666 /dev/dxg";
+  }
   for (const auto& ways : kWays) {
     auto found = trouble(machine, ways.vendor, NodeState::no_permission);
     if (!found) continue;
@@ -291,7 +315,15 @@ std::vector<Match> nodes_stale(const Facts& facts) {
 
 std::vector<Match> cgroup_refuses(const Facts& facts) {
   const auto& machine = facts.machine;
-  std::vector<Match> matches;
+  auto matches = dxg_closed(machine, "EPERM");
+  for (auto& match : matches) {
+    match.title = "A device control group keeps this process from the GPU";
+    match.explanation =
+        "The control group that this process runs in does not allow /dev/dxg, by which WSL 2 hands "
+        "GPUs in.";
+    match.cure = "Allow it where the process is started: DeviceAllow=/dev/dxg of its service.";
+    if (in_container(machine)) cure_in_container(match, machine, Ask::nvidia_again);
+  }
   for (const auto& ways : kWays) {
     auto found = trouble(machine, ways.vendor, NodeState::refused);
     const bool nvidia = ways.vendor == Vendor::nvidia;

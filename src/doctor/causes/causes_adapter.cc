@@ -57,11 +57,35 @@ std::vector<Match> bad_bar(const Facts& facts) {
         fmt::format("/sys/bus/pci/devices/{}/resource", device.address.text()), std::string(*bar)));
     matches.push_back(std::move(match));
   }
-  for (auto& match : matches)
+  for (auto& match : matches) {
+    if (facts.machine.system.hypervisor)
+      match.cure =
+          "On the host, enlarge the virtual machine's 64-bit MMIO space (OVMF: X-PciMmio64Mb; "
+          "VMware: pciPassthru.use64bitMMIO and pciPassthru.64bitMMIOSizeGB; Hyper-V: "
+          "-HighMemoryMappedIoSpace); or boot this system with pci=realloc.";
+    if (is_plain_arm(facts.machine))
+      match.cure =
+          "Enlarge the memory window of the PCI Express port in the board's device tree (ranges), "
+          "which is too small for this GPU.";
     for (const auto& hit : log_hits(facts.machine, kNoRoom))
       if (hit.pci && !match.pci.empty() && same_slot(*hit.pci, match.pci.front()) &&
           match.evidence.size() < 4)
         match.evidence.push_back(evidence("kernel log", hit.text));
+  }
+  return matches;
+}
+
+// Where the proprietary flavour takes such a GPU, its security engine stops at the start.
+std::vector<Match> needs_open_module(const Facts& facts) {
+  const auto& machine = facts.machine;
+  auto matches = refused(facts, {"NVRM: ...requires use of the NVIDIA open kernel modules"});
+  if (machine.nvidia.module_flavour != "proprietary" || !matches.empty() ||
+      xids(machine, {169}).empty())
+    return matches;
+  for (auto& match : refused(facts, {"NVRM: ...RmInitAdapter failed"})) {
+    const auto* device = match.pci.empty() ? nullptr : pci_device(machine, match.pci.front());
+    if (device && device->name.value_or("").starts_with("GB")) matches.push_back(std::move(match));
+  }
   return matches;
 }
 
@@ -320,8 +344,8 @@ std::vector<Cause> adapter_causes() {
        .action = Action::configure,
        .terms = kByReboot,
        .backing = Backing::silent,
-       .explains = both(kDeadGpu, {"gsp-failed"}),
-       .lines = {"NVRM: ...requires use of the NVIDIA open kernel modules"}},
+       .explains = both(kDeadGpu, {"gsp-failed", "xid-169"}),
+       .match = needs_open_module},
       {.id = "legacy-gpu",
        .title = "The installed driver has dropped this GPU",
        .explanation = "The GPU is older than what this driver branch supports, so the driver "

@@ -25,12 +25,17 @@ bool nvidia_here(const Machine& machine) {
   return any_gpu(machine, Vendor::nvidia) || machine.nvidia.module_loaded || machine.system.wsl2;
 }
 
+bool in_compat(const Machine& machine) {
+  return contains(cuda_library_path(machine).value_or(""), "/compat/");
+}
+
 std::vector<Match> mismatch(const Facts& facts) {
   const auto& nvidia = facts.machine.nvidia;
   Match match = all_nvidia(facts);
   if (const auto* status = failed_start(nvidia.nvml_start, {18}))
     match.evidence.push_back(evidence(*status));
-  if (const auto* status = failed_start(nvidia.cuda_start, {803}))
+  if (const auto* status = failed_start(nvidia.cuda_start, {803});
+      status && !in_compat(facts.machine))
     match.evidence.push_back(evidence(*status));
   const bool starts = nvidia.nvml_start && nvidia.nvml_start->ok();
   // Without a driver's word: the versions themselves. A forward-compatible libcuda is meant to
@@ -61,9 +66,25 @@ std::vector<Match> mismatch(const Facts& facts) {
 }
 
 std::vector<Match> compat(const Facts& facts) {
-  const auto* status = failed_start(facts.machine.nvidia.cuda_start, {804});
-  if (!status) return {};
+  const auto* status = failed_start(facts.machine.nvidia.cuda_start, {803, 804});
+  const bool older = status && status->code == 803;
+  if (!status || (older && !in_compat(facts.machine))) return {};
   Match match = all_nvidia(facts);
+  if (in_container(facts.machine)) {
+    match.command = "";
+    match.terms = kAtLaunch;
+    if (!older)
+      match.cure =
+          "Take the compat directory out of LD_LIBRARY_PATH, or use an image of an older CUDA; or "
+          "have the host's driver upgraded.";
+  }
+  if (older) {
+    match.title = "The forward-compatible libcuda does not fit the driver";
+    match.explanation =
+        "The cuda-compat package's libcuda is in use, and it is older than the driver or of a "
+        "branch that does not work with it. The driver brings its own.";
+    match.cure = "Take the compat directory out of the library path.";
+  }
   match.evidence.push_back(evidence(*status));
   add_library(facts.machine, match);
   return {match};
@@ -96,11 +117,19 @@ std::vector<Match> wsl_shadow(const Facts& facts) {
 // CUDA on WSL" of Microsoft's documentation.
 std::vector<Match> wsl_without_gpu(const Facts& facts) {
   const auto& machine = facts.machine;
-  if (!machine.gpus.empty() || in_container(machine)) return {};
+  if (!machine.gpus.empty()) return {};
+  const bool asked =
+      !machine.nvidia.libraries.empty() || !machine.toolkits.empty() || machine.amd.rocm_version;
   Match match;
-  if (machine.nvidia.libraries.empty())
-    match.severity =
-        machine.toolkits.empty() && !machine.amd.rocm_version ? Severity::info : Severity::warning;
+  if (in_container(machine)) {
+    if (!asked) return {};
+    match.title = "The container was given no GPU";
+    match.explanation = "WSL 2 hands its GPU in as /dev/dxg, and the container lacks it.";
+    match.evidence.push_back(evidence("/dev/dxg", "no such device node"));
+    cure_in_container(match, machine, Ask::nvidia_gpus);
+    return {match};
+  }
+  if (!asked) match.severity = Severity::info;
   match.title = "Windows hands no GPU to WSL 2";
   match.explanation =
       "WSL 2 gets a GPU as /dev/dxg, from Windows 11 or Windows 10 21H2 on, if a driver for it is "
@@ -293,8 +322,6 @@ std::vector<Cause> library_causes() {
        .command = "{do:remove-cuda-compat}",
        .action = Action::configure,
        .terms = kAsRoot,
-       .in_container = {"Take the compat directory out of LD_LIBRARY_PATH, or use an image of an "
-                        "older CUDA; or have the host's driver upgraded."},
        .explains = {"cuda-start-failed", "expected-gpu-count"},
        .match = compat},
       {.id = "driver-library-mismatch",

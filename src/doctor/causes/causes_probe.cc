@@ -72,7 +72,22 @@ std::vector<Match> ended(const Facts& facts, std::string_view outcome, std::stri
   return matches;
 }
 
-std::vector<Match> hung(const Facts& facts) { return ended(facts, "hung", "hangs", true); }
+// nv_pci_remove() of NVIDIA's open kernel modules (nv-pci.c) waits until nothing holds the GPU.
+std::vector<Match> hung(const Facts& facts) {
+  auto matches = ended(facts, "hung", "hangs", true);
+  if (!suspects(facts.machine, Vendor::nvidia)) return matches;
+  for (auto& match : refused(facts, {"NVRM: ...Attempting to remove device "})) {
+    match.title = "The driver waits in vain for programs to let go of a GPU that it shall give up";
+    match.explanation =
+        "The GPU is being taken from the driver (for a virtual machine, or as an external one) "
+        "while a program holds it, and the kernel waits without end.";
+    match.cure =
+        "Reboot; if that hangs, too, cut the power. Next time, stop what holds the GPU (displays, "
+        "monitors, nvidia-persistenced) before it is taken from the driver.";
+    matches.push_back(std::move(match));
+  }
+  return matches;
+}
 std::vector<Match> timed_out(const Facts& facts) {
   return ended(facts, "timed_out", "did not answer in time", true);
 }

@@ -12,19 +12,23 @@
 #include "base/text.h"
 #include "doctor/kernel_signs.h"
 #include "machine/system/kernel_log.h"
+#include "value/action.h"
 
 namespace gpuready::doctor {
 namespace {
+
+bool is_of_another_vendor(const LogHit& hit, const PciDevice& device) {
+  const auto message = parse_message(hit.text);
+  const auto vendor = message ? vendor_of_writer(message->writer) : std::nullopt;
+  return vendor.value_or(vendor_of(device)) != vendor_of(device);
+}
 
 // Lines about one function of the bus, newest last; none of another vendor's driver.
 std::vector<LogHit> hits_at(const Machine& machine, const PciAddress& address, const Ids& any) {
   auto hits = log_hits(machine, any);
   const auto* device = pci_device(machine, address);
   std::erase_if(hits, [&](const LogHit& hit) {
-    const auto message = parse_message(hit.text);
-    const auto vendor = message ? vendor_of_writer(message->writer) : std::nullopt;
-    const bool anothers = device && vendor.value_or(vendor_of(*device)) != vendor_of(*device);
-    return hit.pci != address || anothers;
+    return hit.pci != address || (device && is_of_another_vendor(hit, *device));
   });
   return hits;
 }
@@ -142,6 +146,10 @@ constexpr std::string_view kForVirtualFunctions =
     "(i915-sriov-dkms of the host's version, or a newer kernel). If the whole GPU was handed in, "
     "ask the host's operator to look at it.";
 constexpr StartReason kStartReasons[] = {
+    {"NVRM: ...vGPU type is not supported",
+     "The host hands in a type of virtual GPU that this system or its driver cannot use.",
+     "Give the virtual machine a type of vGPU that its system supports, on the host.",
+     Action::ask_host},
     {"NVRM: Xid (*): 78,",
      "The virtual GPU's driver in this machine does not fit the vGPU manager of the host.",
      "Install the vGPU (GRID) driver of a release that the host supports; clouds list it for each "
@@ -159,6 +167,10 @@ constexpr StartReason kStartReasons[] = {
      "(MSI)."},
     {"NVRM: ...ailed to copy vbios to system memory",
      "The driver could not read the GPU's video BIOS, which a laptop keeps in its firmware.",
+     "Hand the GPU's ROM to the virtual machine as a file, on the host (romfile= of QEMU).",
+     Action::ask_host, true},
+    {"amdgpu: Unable to locate a BIOS ROM",
+     "The driver found no video BIOS, which graphics in the processor have in the host's firmware.",
      "Hand the GPU's ROM to the virtual machine as a file, on the host (romfile= of QEMU).",
      Action::ask_host, true},
     {"NVRM: ...ailed to copy vbios to system memory",
@@ -204,8 +216,9 @@ constexpr StartReason kStartReasons[] = {
      ""},
 };
 
-// The first reason that is about this GPU, or names none. Lines before `first` are history.
-void add_reason(const Machine& machine, std::size_t first, Match& match) {
+// The first reason that is about this GPU, or names none. Lines before `first` are history. Whether
+// there is one.
+bool add_reason(const Machine& machine, std::size_t first, Match& match) {
   constexpr std::size_t kQuotes = 3;
   for (const auto& reason : kStartReasons) {
     if (reason.guest && !machine.system.hypervisor) continue;
@@ -214,7 +227,8 @@ void add_reason(const Machine& machine, std::size_t first, Match& match) {
           !hit.pci || std::ranges::any_of(match.pci, [&](const PciAddress& address) {
             return same_slot(address, *hit.pci);
           });
-      if (hit.line < first || !about_it) continue;
+      const auto* device = match.pci.empty() ? nullptr : pci_device(machine, match.pci.front());
+      if (hit.line < first || !about_it || (device && is_of_another_vendor(hit, *device))) continue;
       if (match.evidence.size() < kQuotes)
         match.evidence.push_back(evidence("kernel log", hit.text));
       match.explanation = std::string(reason.meaning);
@@ -222,9 +236,47 @@ void add_reason(const Machine& machine, std::size_t first, Match& match) {
         match.cure = std::string(reason.cure);
         match.action = reason.action;
       }
-      return;
+      return true;
     }
   }
+  return false;
+}
+
+// What keeps a GPU from starting only in a virtual machine: how it was handed in, and what the
+// guest before left in it. NVIDIA's driver takes GeForce GPUs in guests since 465.
+void cure_in_guest(const Machine& machine, Match& match) {
+  constexpr std::uint16_t kA10 = 0x2236;  // Azure hands out shares of them only (NVads A10 v5)
+  const auto* device = match.pci.empty() ? nullptr : pci_device(machine, match.pci.front());
+  if (device && device->device_id == kA10 && contains(machine.system.kernel_release, "azure")) {
+    match.explanation = "Azure hands A10s out as virtual GPUs, which only the GRID driver starts.";
+    match.cure = "Remove the ordinary driver and install Azure's GRID driver.";
+    match.action = Action::configure;
+    return;
+  }
+  match.cure =
+      outside(machine) == CurePlace::provider
+          ? "Stop this machine and start it again, which moves it to another host; if it stays, "
+            "ask the provider to look at the GPU."
+          : "Shut this virtual machine down and start it again, so that the host resets the GPU. "
+            "If "
+            "it stays, on the host: hand in the whole GPU with its ROM, and with a driver before "
+            "465 hide the hypervisor from a GeForce (KVM: hidden; VMware: hypervisor.cpuid.v0 = "
+            "FALSE).";
+  match.action = Action::ask_host;
+}
+
+// VFIO takes a GPU only where an IOMMU isolates it.
+void explain_vfio(const Machine& machine, Match& match) {
+  match.title = "vfio-pci could not take the GPU";
+  match.explanation =
+      "The GPU is to be set aside for a virtual machine, which needs an IOMMU group for it.";
+  match.cure =
+      machine.system.iommu_active.value_or(false)
+          ? "Attach the GPU to a slot that the IOMMU serves."
+          : "Turn the IOMMU on: VT-d or AMD-Vi in the firmware's setup, and intel_iommu=on on the "
+            "kernel's command line of Intel's processors; then reboot.";
+  match.action = Action::configure;
+  match.terms = kInFirmware;
 }
 
 bool tells_why(std::string_view line) {
@@ -235,18 +287,15 @@ bool tells_why(std::string_view line) {
                          "*: Unable to locate a BIOS ROM"});
 }
 
-// Boards of embedded processors describe themselves by a device tree instead of DMI.
-bool is_plain_arm(const Machine& machine) {
-  return machine.system.architecture == "aarch64" && !machine.system.chassis_type;
-}
-
 // A GPU that NVIDIA's driver has bound is started when it is first used. causes_adapter.cc has the
 // rows for what its log gives as the reason.
 std::vector<Match> init_failed(const Facts& facts) {
   const auto& machine = facts.machine;
   auto matches = refused(facts, {"NVRM: ...RmInitAdapter failed", "NVRM: ...rm_init_adapter failed",
                                  "NVRM: ...The NVIDIA probe routine failed for"});
-  for (auto& match : matches) add_reason(machine, load_line(machine), match);
+  for (auto& match : matches)
+    if (!add_reason(machine, load_line(machine), match) && machine.system.hypervisor)
+      cure_in_guest(machine, match);
   const auto is_told = [&](const PciAddress& address) {
     return std::any_of(matches.begin(), matches.end(), [&](const Match& match) {
       return std::find(match.pci.begin(), match.pci.end(), address) != match.pci.end();
@@ -259,7 +308,8 @@ std::vector<Match> init_failed(const Facts& facts) {
           hits_at(machine, device->address,
                   {"*: probe of ", "*: probe with driver ", "*: ...Fatal error during GPU init"});
       std::erase_if(hits, [&](const LogHit& hit) {
-        const auto names = split(kernel_driver(vendor)->names, " ");
+        auto names = split(kernel_driver(vendor)->names, " ");
+        names.push_back("vfio-pci");
         return hit.line < (vendor == Vendor::nvidia ? load_line(machine) : 0) ||
                std::none_of(
                    names.begin(), names.end(),
@@ -289,6 +339,7 @@ std::vector<Match> init_failed(const Facts& facts) {
         match.action = Action::configure;
       }
       add_reason(machine, 0, match);
+      if (last.starts_with("vfio-pci")) explain_vfio(machine, match);
       matches.push_back(std::move(match));
     }
   return matches;

@@ -20,6 +20,12 @@ std::vector<Match> mig_empty(const Facts& facts) {
   });
 }
 
+// Without its licence a vGPU may refuse contexts with the code of a GPU that others hold.
+bool is_unlicensed(const Gpu& gpu) {
+  const auto licence = gpu.virtualization == "vgpu" ? gpu.vgpu_license : std::nullopt;
+  return licence && *licence != "licensed" && *licence != "unknown" && *licence != "not_applicable";
+}
+
 std::vector<Match> mode(const Facts& facts) {
   std::vector<Match> matches;
   for (const auto& gpu : facts.machine.gpus) {
@@ -42,13 +48,39 @@ std::vector<Match> mode(const Facts& facts) {
             "nvmlDeviceGetComputeRunningProcesses",
             fmt::format("process {} {}", holder->pid, holder->name.value_or("(name unknown)"))));
     }
-    if (const auto* busy = failed_call(gpu, "cu", cuda_code::kDeviceUnavailable)) {
+    if (const auto* busy = failed_call(gpu, "cu", cuda_code::kDeviceUnavailable);
+        busy && !is_unlicensed(gpu)) {
       match.severity = Severity::error;
       match.evidence.push_back(evidence(*busy));
     }
     if (!match.evidence.empty()) matches.push_back(std::move(match));
   }
   return matches;
+}
+
+// CUresult 805 to 809: programs are clients of NVIDIA's Multi-Process Service where its pipes are.
+std::vector<Match> mps(const Facts& facts) {
+  const auto& machine = facts.machine;
+  const auto* full = failed_start(machine.nvidia.cuda_start, {808, 809});
+  const auto* status = full ? full : failed_start(machine.nvidia.cuda_start, {805, 806, 807});
+  if (!status) return {};
+  Match match = about_all(machine, Vendor::nvidia);
+  match.evidence.push_back(evidence(*status));
+  if (!full && in_container(machine)) {
+    match.cure =
+        "Start the container with the pipes of a running MPS daemon (CUDA_MPS_PIPE_DIRECTORY) and "
+        "its shared memory (--ipc=host); in Kubernetes, restart the node's MPS daemon. Without "
+        "MPS, unset the variable.";
+    match.command = "";
+    match.terms = kAtLaunch;
+  }
+  if (!full) return {match};
+  match.title = "MPS serves as many programs as it can";
+  match.explanation = "CUDA starts here through MPS, which takes no further client.";
+  match.cure = "Wait until others have ended, or start this program without MPS.";
+  match.command = "";
+  match.action = Action::check_again;
+  return {match};
 }
 
 // Fabric Manager User Guide: from HGX B200 on, NVLSM sets the switches up for it.
@@ -141,9 +173,8 @@ std::vector<Match> confidential(const Facts& facts) {
 
 std::vector<Match> unlicensed(const Facts& facts) {
   return each_gpu(facts, [](const Gpu& gpu, Match& match) {
-    const auto licence = gpu.virtualization == "vgpu" ? gpu.vgpu_license : std::nullopt;
-    if (licence && *licence != "licensed" && *licence != "unknown" && *licence != "not_applicable")
-      match.evidence = {evidence("nvmlDeviceGetGridLicensableFeatures", *licence)};
+    if (is_unlicensed(gpu))
+      match.evidence = {evidence("nvmlDeviceGetGridLicensableFeatures", *gpu.vgpu_license)};
   });
 }
 
@@ -206,6 +237,18 @@ std::vector<Cause> state_causes() {
        .terms = kAsRoot,
        .explains = {"gpu-call-failed", "cuda-start-failed", "expected-gpu-count"},
        .match = mode},
+      {.id = "mps-unreachable",
+       .title = "CUDA cannot reach the MPS server",
+       .explanation = "Pipes of NVIDIA's Multi-Process Service are here, so CUDA starts through "
+                      "them, and no server answers.",
+       .cure = "Start the MPS daemon as the user of the programs, with the folder that "
+               "CUDA_MPS_PIPE_DIRECTORY names (else /tmp/nvidia-mps). Without MPS, unset the "
+               "variable and remove that folder.",
+       .command = "nvidia-cuda-mps-control -d",
+       .action = Action::configure,
+       .terms = kAsUser,
+       .explains = {"cuda-start-failed", "gpu-call-failed", "compute-mode", "expected-gpu-count"},
+       .match = mps},
       {.id = "vgpu-unlicensed",
        .severity = Severity::warning,
        .title = "The virtual GPU has no licence",
@@ -214,6 +257,7 @@ std::vector<Cause> state_causes() {
        .command = "systemctl restart nvidia-gridd",
        .action = Action::configure,
        .terms = kByService,
+       .explains = {"cuda-start-failed", "gpu-call-failed", "expected-gpu-count"},
        .match = unlicensed},
       {.id = "vgpu-not-started",
        .severity = Severity::warning,

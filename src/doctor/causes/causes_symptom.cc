@@ -28,20 +28,33 @@ std::vector<Match> start_failed(const Facts& facts, const std::optional<ApiStatu
   if (facts.machine.system.wsl2 && facts.machine.nvidia.libraries.empty()) return {};
   Match match = about_all(facts.machine, Vendor::nvidia);
   match.evidence.push_back(evidence(*start));
-  if (facts.machine.system.wsl2 && start->code == kNvmlOperatingSystem &&
-      start->call.starts_with("nvml")) {
+  if (!facts.machine.system.wsl2) return {match};
+  match.cure =
+      "In Windows, install NVIDIA's newest driver, then run wsl --update and wsl --shutdown, and "
+      "start again. A data-centre card must run in the driver model WDDM (nvidia-smi -dm 0 in "
+      "Windows): WSL does not reach it in TCC.";
+  match.action = Action::ask_host;
+  match.own_cure = true;
+  match.command = "wsl.exe --update && wsl.exe --shutdown";
+  if (start->code == kNvmlOperatingSystem && start->call.starts_with("nvml")) {
     match.title = "Windows refuses this system access to its GPU";
     match.explanation =
         "NVML answers that the operating system blocks the GPU: Windows' driver and WSL's kernel "
         "do not fit each other, or a container was started without the GPU.";
-    match.cure =
-        "In Windows, install NVIDIA's newest driver, then run wsl --update and wsl "
-        "--shutdown, and start again.";
-    match.action = Action::ask_host;
-    match.own_cure = true;
-    match.command = "wsl.exe --update && wsl.exe --shutdown";
     if (in_container(facts.machine)) cure_in_container(match, facts.machine, Ask::nvidia_gpus);
   }
+  // Windows' side is gone for this machine, and only a new start of WSL brings it back.
+  const auto cut_off =
+      log_hits(facts.machine, {"dxg: dxgk: dxgvmb_send_create_process: create_process failed"});
+  if (cut_off.empty()) return {match};
+  match.title = "WSL has lost its way to Windows' GPU driver";
+  match.explanation = "The kernel can make no process known to Windows' driver any more.";
+  match.cure =
+      "In Windows, run wsl --shutdown and start WSL again; if it comes again, update WSL (wsl "
+      "--update) and the GPU's driver in Windows.";
+  match.command = "wsl.exe --shutdown";
+  match.terms = kInWindows;
+  match.evidence.push_back(evidence("kernel log", cut_off.back().text));
   return {match};
 }
 
@@ -51,8 +64,30 @@ std::vector<Match> nvml_failed(const Facts& facts) {
   return start_failed(facts, facts.machine.nvidia.nvml_start);
 }
 
+// NVIDIA vGPU user guide, "OpenCL and CUDA Application Support": of the profiles' series, which the
+// last letter of "GRID T4-4B" tells, Q and C have CUDA, and A and B have not.
+bool is_without_cuda(const Gpu& gpu) {
+  const auto number = gpu.name.rfind('-') + 1;
+  const std::string_view profile = std::string_view(gpu.name).substr(number);
+  return gpu.virtualization == "vgpu" && number > 0 && profile.size() > 1 &&
+         (profile.back() == 'A' || profile.back() == 'B') &&
+         parse_uint(profile.substr(0, profile.size() - 1));
+}
+
 std::vector<Match> cuda_failed(const Facts& facts) {
-  return start_failed(facts, facts.machine.nvidia.cuda_start);
+  auto matches = start_failed(facts, facts.machine.nvidia.cuda_start);
+  for (auto& match : matches)
+    for (const auto& gpu : facts.machine.gpus) {
+      if (!failed_start(facts.machine.nvidia.cuda_start, {100}) || !is_without_cuda(gpu)) continue;
+      match.title = "The virtual GPU's profile has no CUDA";
+      match.explanation = "Profiles of the series A and B are for desktops; Q and C have CUDA.";
+      match.cure = "Give this virtual machine a profile of the series Q or C, on the host.";
+      match.command = "";
+      match.action = Action::ask_host;
+      match.own_cure = true;
+      match.evidence.push_back(evidence("nvmlDeviceGetName", gpu.name));
+    }
+  return matches;
 }
 
 std::vector<Match> not_listed_by_nvml(const Facts& facts) {

@@ -358,6 +358,42 @@ TEST(Causes, VersionsDifferOnWsl2ByDesign) {
   EXPECT_FALSE(mismatch());
 }
 
+// The host of WSL 2 cannot be asked whether it has a GPU: a toolkit says that one is wanted.
+TEST(Causes, AContainerInWsl2WithAToolkitWantsItsGpu) {
+  Machine machine;
+  machine.system.wsl2 = true;
+  machine.container.runtime = "docker";
+  EXPECT_EQ(ids(diagnose(machine)), Ids{});
+  auto& toolkit = machine.toolkits.emplace_back();
+  toolkit.kind = "cuda";
+  toolkit.version = "12.4";
+  const auto findings = diagnose(machine);
+  ASSERT_EQ(ids(findings), Ids{"wsl-driver-missing"});
+  EXPECT_EQ(findings[0].severity, Severity::error);
+  EXPECT_EQ(findings[0].command, "docker run --gpus all IMAGE");
+}
+
+// MPS that is full serves others, and needs no other daemon.
+TEST(Causes, AFullMpsServerIsWaitedFor) {
+  auto machine = healthy();
+  fail_cuda(machine, 808, "CUDA_ERROR_MPS_MAX_CLIENTS_REACHED");
+  const auto findings = diagnose(machine);
+  ASSERT_EQ(ids(findings), Ids{"mps-unreachable"});
+  EXPECT_EQ(findings[0].action, Action::check_again);
+}
+
+// Contexts that a vGPU without licence refuses look like those of a GPU that others hold.
+TEST(Causes, AnUnlicensedVirtualGpuIsNotHeldByOthers) {
+  auto machine = healthy();
+  machine.gpus[0].errors = {{"cuCtxCreate_v2()", 46, "CUDA_ERROR_DEVICE_UNAVAILABLE"}};
+  EXPECT_EQ(ids(diagnose(machine)), Ids{"compute-mode"});
+  machine.gpus[0].virtualization = "vgpu";
+  machine.gpus[0].vgpu_license = "unlicensed";
+  const auto findings = diagnose(machine);
+  ASSERT_EQ(ids(findings), Ids{"vgpu-unlicensed"});
+  EXPECT_EQ(findings[0].severity, Severity::error);
+}
+
 // By its answer (34: CUDA_ERROR_STUB_LIBRARY) or by its path.
 TEST(Causes, EitherSignOfAStubIsEnough) {
   auto by_answer = healthy(), by_path = healthy();

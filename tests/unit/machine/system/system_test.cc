@@ -38,6 +38,8 @@ TEST(System, SecureBootIsTheFifthByte) {
 
 TEST(System, HypervisorsByDmi) {
   EXPECT_EQ(hypervisor_from_dmi("QEMU", "Standard PC"), "kvm");
+  EXPECT_EQ(hypervisor_from_dmi("KubeVirt", "None"), "kvm");
+  EXPECT_EQ(hypervisor_from_dmi("Hetzner", "vServer"), "kvm");
   EXPECT_EQ(hypervisor_from_dmi("Microsoft Corporation", "Virtual Machine"), "hyperv");
   EXPECT_EQ(hypervisor_from_dmi("Microsoft Corporation", "Surface"), std::nullopt);
   EXPECT_EQ(hypervisor_from_dmi("Supermicro", "SYS-821GE"), std::nullopt);
