@@ -119,8 +119,16 @@ void multiply(const GemmParams& p, GemmPiece piece, GemmTile tile, unsigned toke
   }
 }
 
-void store(const GemmParams& p, std::size_t m, std::size_t n, float value) {
+void store(const GemmParams& p, std::size_t m, std::size_t n, std::int32_t codes_sum) {
   const std::size_t index = m * p.features + n;
+  const GpuActivationRow& row = at<const GpuActivationRow>(p.row_facts)[m];
+  const std::int32_t sum = codes_sum - row.sum;
+  if (p.output_type == kGemmOutInt32) {
+    at<std::int32_t>(p.out)[index] = sum;
+    return;
+  }
+  const float scale = row.step * at<const float>(p.scales)[n];
+  float value = static_cast<float>(sum) * scale;
   const auto add = [&](unsigned long long word, std::size_t i) {
     if (word != 0) value += typed_value(addend_address(word), addend_type(word), i);
   };
@@ -145,15 +153,6 @@ void store(const GemmParams& p, std::size_t m, std::size_t n, float value) {
   unsigned bits = __builtin_bit_cast(unsigned, value);
   bits += 0x7FFF + (bits >> 16 & 1);  // nearest even
   at<std::uint16_t>(p.out)[index] = static_cast<std::uint16_t>(bits >> 16);
-}
-
-void store(const GemmParams& p, std::size_t m, std::size_t n, std::int32_t codes_sum) {
-  const GpuActivationRow& row = at<const GpuActivationRow>(p.row_facts)[m];
-  const std::int32_t sum = codes_sum - row.sum;
-  if (p.output_type == kGemmOutInt32)
-    at<std::int32_t>(p.out)[m * p.features + n] = sum;
-  else
-    store(p, m, n, static_cast<float>(sum) * (row.step * at<const float>(p.scales)[n]));
 }
 
 void store_tile(const GemmParams& p, GemmTile tile, unsigned tokens, unsigned features,
@@ -182,31 +181,6 @@ void cpu_multiply(const void* params, CpuSlice slice) {
         store_tile(p, tile, kTokens, kFeatures, sums);
       else
         std::copy(sums.begin(), sums.end(), part_of(p, block, piece.tile, sums.size()));
-    }
-  }
-}
-
-// A result at a time: its groups' sums, each times its scale, in their order.
-void cpu_multiply_groups(const void* params, CpuSlice slice) {
-  const auto& p = *static_cast<const GemmParams*>(params);
-  const auto* words = at<const std::uint32_t>(p.weights);
-  for (unsigned n = slice.index; n < p.features; n += slice.count) {
-    const float* scales = at<const float>(p.scales) +
-                          std::size_t{n / kTileRows} * p.groups * kTileRows + n % kTileRows;
-    for (unsigned m = 0; m < p.rows; ++m) {
-      float value = 0;
-      for (unsigned group = 0; group < p.groups; ++group) {
-        std::int32_t sum = 0;
-        const unsigned end = std::min((group + 1) * p.group, p.k_tiles * kTileCols);
-        for (unsigned k = group * p.group; k < end; ++k) {
-          const WeightPlace place = weight_place(n, k, p.k_tiles);
-          sum += (static_cast<int>(words[place.word] >> place.shift & 3) - 1) *
-                 at<const std::int8_t>(p.activations)[tiled_activation(m, k, p.k_tiles)];
-        }
-        const float term = static_cast<float>(sum) * scales[std::size_t{group} * kTileRows];
-        value += term;
-      }
-      store(p, m, n, value * at<const GpuActivationRow>(p.row_facts)[m].step);
     }
   }
 }
@@ -243,9 +217,9 @@ GPUREADY_TERNARY_WGMMA(128, 128);
 GPUREADY_TERNARY_WGMMA(128, 96);
 GPUREADY_TERNARY_WGMMA(256, 64);
 GPUREADY_TERNARY_WGMMA(256, 32);
-#define GPUREADY_TERNARY_WGMMA_GROUPS(features, tokens, groups)                                    \
-  const Kernel kGemmWgmma##features##x##tokens##x##groups {                                        \
-    "gpuready_ternary_wgmma_" #features "x" #tokens "_" #groups, kWgmmaImages, cpu_multiply_groups \
+#define GPUREADY_TERNARY_WGMMA_GROUPS(features, tokens, groups)               \
+  const Kernel kGemmWgmma##features##x##tokens##x##groups {                   \
+    "gpuready_ternary_wgmma_" #features "x" #tokens "_" #groups, kWgmmaImages \
   }
 GPUREADY_TERNARY_WGMMA_GROUPS(128, 128, 4);
 GPUREADY_TERNARY_WGMMA_GROUPS(128, 128, 2);

@@ -42,7 +42,9 @@ struct GroupTile {
 constexpr std::array kGroupTiles = {
     GroupTile{{128, 128},
               {&kGemmWgmma128x128x1, &kGemmWgmma128x128x2, &kGemmWgmma128x128x4},
-              865, 470, 2500},
+              865,
+              470,
+              2500},
     GroupTile{
         {256, 32}, {&kGemmWgmma256x32x1, &kGemmWgmma256x32x2, &kGemmWgmma256x32x4}, 745, 285, 1800},
 };
