@@ -259,6 +259,9 @@ struct NvidiaDriver {
   // "container" (a pod's), "none"; absent: not looked for.
   std::optional<std::string> modules_from;
   std::optional<std::string> modules_package;  // of "packages": "linux-modules-nvidia-580-open"
+  // Of the running kernel; absent: the module is loaded, or it was not looked for.
+  std::optional<bool> module_installed, kernel_headers;
+  std::optional<std::string> module_blocked;  // "/etc/modprobe.d/FILE: blacklist nvidia"
 };
 struct VulkanDevice {
   std::string name;

@@ -40,6 +40,8 @@ constexpr Task kTasks[] = {
      "zypper remove 'nvidia-*-G06*'", "pacman -Rs nvidia-utils"},
     {"remove-cuda-compat", "apt-get remove 'cuda-compat-*'", "apt-get remove 'cuda-compat-*'",
      "dnf remove 'cuda-compat-*'", "zypper remove 'cuda-compat-*'", ""},
+    {"install-headers", "apt-get install linux-headers-{kernel}",
+     "apt-get install linux-headers-{kernel}", "dnf install kernel-devel-{kernel}", "", ""},
     {"rebuild-initramfs", "update-initramfs -u", "update-initramfs -u", "dracut --force",
      "dracut --force", "mkinitcpio -P"},
     {"enrol-dkms-key", "mokutil --import /var/lib/dkms/mok.pub",

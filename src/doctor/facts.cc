@@ -288,6 +288,31 @@ std::vector<LogHit> log_hits(const Machine& machine, const Ids& any) {
   return hits;
 }
 
+bool is_of_another_vendor(const LogHit& hit, const PciDevice& device) {
+  const auto message = parse_message(hit.text);
+  const auto vendor = message ? vendor_of_writer(message->writer) : std::nullopt;
+  return vendor.value_or(vendor_of(device)) != vendor_of(device);
+}
+
+std::optional<std::pair<std::size_t, Evidence>> first_reason(const Machine& machine,
+                                                             const Ids& lines, const Match& match,
+                                                             std::size_t first) {
+  const auto* device = match.pci.empty() ? nullptr : pci_device(machine, match.pci.front());
+  auto hits = log_hits(machine, lines);
+  std::erase_if(hits, [&](const LogHit& hit) { return device && is_of_another_vendor(hit, *device); });
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    for (const auto& hit : hits) {
+      const auto& line = machine.kernel_log.lines[hit.line].text;
+      const bool about_it =
+          !hit.pci || std::ranges::any_of(match.pci, [&](const PciAddress& address) {
+            return same_slot(address, *hit.pci);
+          });
+      if (hit.line >= first && about_it && says_any(line, std::span(&lines[i], 1)))
+        return std::pair(i, evidence("kernel log", line));
+    }
+  return std::nullopt;
+}
+
 namespace {
 // What went wrong is logged first, without an address; that the start failed follows, with it.
 std::optional<PciAddress> next_failed_start(const Machine& machine, std::size_t line) {

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "doctor/cause.h"
@@ -95,6 +96,13 @@ inline bool says_any(std::string_view line, std::initializer_list<std::string_vi
 }
 // Every line that does. The driver writes long messages over several lines.
 std::vector<LogHit> log_hits(const Machine& machine, const Ids& any);
+// A line of a driver that serves another vendor's devices.
+bool is_of_another_vendor(const LogHit& hit, const PciDevice& device);
+// Of the lines from `first` on that are about the match's GPUs or name none, one that says the
+// earliest of `lines`: its place there, and what it says.
+std::optional<std::pair<std::size_t, Evidence>> first_reason(const Machine& machine,
+                                                             const Ids& lines, const Match& match,
+                                                             std::size_t first);
 // The lines that say that the machine has slept.
 std::vector<LogHit> resumes(const Machine& machine);
 // One match for each GPU concerned, quoting at most two lines each. A line of NVIDIA's driver that

@@ -560,6 +560,13 @@ std::string kept_cdi(std::string_view text, Redactor&) {
          (spec->driver_version ? "- hostPath: libcuda.so." + *spec->driver_version + '\n' : "");
 }
 
+std::string kept_module_block(std::string_view text, Redactor&) {
+  const auto block = parse_module_block(text);
+  return block ? block->substr(0, block->find(" /")) +
+                     (contains(*block, " /") ? " /bin/false\n" : "\n")
+               : "";
+}
+
 struct FileRule {
   std::string_view start, end;  // of the path
   std::string (*keep)(std::string_view content, Redactor& redactor);
@@ -579,6 +586,10 @@ constexpr FileRule kFileRules[] = {
     {"/proc/self/cgroup", "", kept_groups},
     {"/proc/swaps", "", kept_swaps},
     {"/proc/devices", "", kept_devices},
+    {"/etc/modprobe.d/", ".conf", kept_module_block},
+    {"/run/modprobe.d/", ".conf", kept_module_block},
+    {"/usr/lib/modprobe.d/", ".conf", kept_module_block},
+    {"/lib/modprobe.d/", ".conf", kept_module_block},
     {"/lib/modules/", "/modules.alias", kept_aliases},
     {"/lib/modules/", "/modules.builtin", kept_builtin},
     {"/proc/device-tree/", "", as_model},
@@ -660,6 +671,7 @@ bool is_listed(std::string_view folder, std::string_view name) {
   if (folder.starts_with("/lib/modules/")) return name.starts_with("nvidia");
   if (folder == "/usr/lib/wsl/drivers") return contains(name, ".inf_");  // of Windows' drivers
   if (folder.ends_with("/icd.d")) return name.ends_with(".json");
+  if (folder.ends_with("/modprobe.d")) return name.ends_with(".conf");
   if (folder.ends_with("/ld.so.conf.d")) return name.ends_with(".conf");
   if (folder.ends_with("/rocblas/library")) return contains(name, "gfx");
   return !pick_libraries(std::string(folder), {std::string(name)}).empty();

@@ -57,6 +57,13 @@ FIELDS_OF(NvidiaDriver) {
   FIELD(modules_package,
         "With packages: the package's name, up to the kernel's release, such as "
         "linux-modules-nvidia-580-open.");
+  FIELD(module_installed,
+        "Whether its module is installed for the running kernel; absent: it is loaded, or was not "
+        "looked for.");
+  FIELD(kernel_headers,
+        "Whether the running kernel's headers are installed; absent: its modules are not built "
+        "here, or as above.");
+  FIELD(module_blocked, "The file and line of modprobe.d(5) that keeps the module from loading.");
 }
 
 FIELDS_OF(VulkanDevice) {

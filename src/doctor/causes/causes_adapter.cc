@@ -98,6 +98,56 @@ void died_at_work(Match& match) {
   match.command = "nvidia-smi --gpu-reset -i {pci}";
 }
 
+// What the log gives as the reason why the GSP did not start. The kernel's numbers: -2 is ENOENT,
+// -4 is EINTR (drivers/base/firmware_loader).
+struct GspReason {
+  std::string_view line, meaning, cure, command;
+  Action action;
+};
+constexpr GspReason kGspReasons[] = {
+    {"NVRM: ...firmware image version mismatch: got version",
+     "The kernel module takes only firmware of its own version, and the file is of another: an "
+     "update of the driver was done in part.",
+     "Install kernel module, firmware and libraries of one version (rebuild the modules, or "
+     "reinstall the driver's packages), rebuild the initramfs, and reboot.",
+     "ls /lib/firmware/nvidia/{driver}/", Action::configure},
+    {"nvidia: Direct firmware load for nvidia/*/gsp* failed with error -2",
+     "The kernel module found no firmware of its version for the GPU's system processor.",
+     "Install the firmware of exactly this driver version, which is in the driver's packages; "
+     "after "
+     "an update that was done in part, module, firmware and libraries of one version. Then reload "
+     "the driver, or reboot.",
+     "ls /lib/firmware/nvidia/{driver}/", Action::configure},
+    {"nvidia: Direct firmware load for nvidia/*/gsp* failed with error -4",
+     "The program that made the driver start the GPU was stopped while the firmware was read.",
+     "Start the GPU again: run nvidia-smi, or reload the driver. Persistence (nvidia-persistenced) "
+     "keeps GPUs started, so that no other program has to start them.",
+     "nvidia-smi", Action::reload_driver},
+    {"NVRM: RmInitAdapter failed! (0x62:0x51:",  // out of memory
+     "The machine had no memory for the firmware of the GPU's system processor when the driver "
+     "started the GPU.",
+     "Free memory, or reboot. Persistence (nvidia-persistenced) keeps the driver from starting "
+     "the GPU again later, when memory is short.",
+     "", Action::reboot},
+};
+
+void add_gsp_reason(const Machine& machine, Match& match) {
+  Ids lines;
+  for (const auto& reason : kGspReasons) lines.push_back(reason.line);
+  auto found = first_reason(machine, lines, match, load_line(machine));
+  if (!found) return;
+  const auto& reason = kGspReasons[found->first];
+  std::erase_if(match.evidence,
+                [&](const Evidence& item) { return item.quote == found->second.quote; });
+  match.evidence.insert(match.evidence.begin(), std::move(found->second));
+  match.explanation = std::string(reason.meaning);
+  match.cure = std::string(reason.cure);
+  match.command = std::string(reason.command);
+  match.action = reason.action;
+  match.own_cure = true;
+  if (reason.action == Action::configure) match.terms = kByReboot;
+}
+
 std::vector<Match> gsp_failed(const Facts& facts) {
   const auto& machine = facts.machine;
   auto matches =
@@ -106,24 +156,7 @@ std::vector<Match> gsp_failed(const Facts& facts) {
                       "NVRM: ...failed to wait for GFW boot complete",
                       "NVRM: ...RmFetchGspRmImages: No firmware image found",
                       "NVRM: ...GSP-RM proxy boot command failed"});
-  const auto no_memory = log_hits(machine, {"NVRM: ...Error preparing GSP-RM image"});
-  for (auto& match : matches) {
-    if (no_memory.empty()) break;
-    const auto& line = machine.kernel_log.lines[no_memory.back().line].text;
-    match.evidence.front() = evidence("kernel log", line);
-    match.explanation =
-        "The machine had no memory for the firmware of the GPU's system processor when the driver "
-        "started the GPU.";
-    match.cure =
-        "Free memory, or reboot. Persistence (nvidia-persistenced) keeps the driver from starting "
-        "the GPU again later, when memory is short.";
-    match.command = "";
-    match.action = Action::reboot;
-    match.own_cure = true;
-  }
-  for (const auto& hit : log_hits(machine, {"nvidia: Direct firmware load for nvidia/*/gsp*"}))
-    for (auto& match : matches)
-      if (match.evidence.size() < 4) match.evidence.push_back(evidence("kernel log", hit.text));
+  for (auto& match : matches) add_gsp_reason(machine, match);
   const auto is_told = [&](const Match& match) {
     return std::ranges::any_of(matches, [&](const Match& told) { return told.gpus == match.gpus; });
   };
@@ -156,6 +189,11 @@ std::vector<Match> off_the_bus(const Facts& facts) {
   for (auto& match : refused(
            facts, {"*: Unable to change power state from D3cold to D0, device inaccessible",
                    "*: can't change power state from D3cold to D0 (config space inaccessible)",
+                   // "from D3hot", "from unknown"; before 5.5 "currently in D3", which the kernel
+                   // says of GPUs that bbswitch has switched off, too.
+                   "nvidia: Unable to change power state from * to D0, device inaccessible",
+                   "nvidia: can't change power state from * to D0 (config space inaccessible)",
+                   "nvidia: Refused to change power state, currently in D3",
                    "*: not ready *ms after *; giving up", "*: not ready *ms after * *; giving up",
                    "NVRM: ...lost from the bus [NV_ERR_GPU_IS_LOST]"})) {
     // Of disks and network adapters the kernel says so, too.

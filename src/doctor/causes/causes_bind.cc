@@ -52,6 +52,80 @@ std::string_view driver_for(const PciDevice& device) {
   return "";
 }
 
+// Why NVIDIA's module, which was installed, is not loaded, as far as files tell.
+struct Obstacle {
+  std::string title, explanation, cure, command;
+  Evidence proof;
+};
+
+// "modprobe.blacklist=nouveau,nvidia" (kmod), "module_blacklist=" (kernel/module/main.c).
+std::optional<std::string> blocking_option(const Machine& machine) {
+  const auto command_line = machine.system.kernel_command_line.value_or("");
+  for (const auto option : split(command_line, " \n"))
+    for (const auto start : {"modprobe.blacklist=", "module_blacklist="})
+      if (const auto modules = after_prefix(option, start))
+        if (std::ranges::count(split(*modules, ","), "nvidia") > 0) return std::string(option);
+  return std::nullopt;
+}
+
+// "6.1.0-40-rt-amd64", "6.8.1-1015-realtime", "5.14.0-503.el9.x86_64+rt".
+bool is_realtime(std::string_view release) {
+  const auto parts = split(release, "-.+");
+  return std::ranges::any_of(parts, [](std::string_view part) {
+    const auto number = after_prefix(part, "rt");
+    return part == "realtime" || (number && (number->empty() || parse_uint(*number)));
+  });
+}
+
+std::optional<Obstacle> obstacle(const Machine& machine) {
+  const auto& nvidia = machine.nvidia;
+  if (nvidia.libraries.empty() && nvidia.modules_from.value_or("none") == "none")
+    return std::nullopt;
+  const auto option = blocking_option(machine);
+  if (option || nvidia.module_blocked) {
+    const auto& block = nvidia.module_blocked;
+    const auto colon = option ? std::string::npos : block->find(": ");
+    return Obstacle{
+        "NVIDIA's kernel module is kept from loading",
+        "The module is blocked by configuration, as laptops' switches to the processor's graphics "
+        "do it (prime-select intel, Bumblebee, EnvyControl), or guides for pass-through.",
+        option ? "Remove nvidia from this option of the kernel's command line, and reboot."
+               : "Remove this line (on a laptop: prime-select on-demand, or the tool that wrote "
+                 "it), rebuild the initramfs, and reboot.",
+        option ? "" : "{do:rebuild-initramfs}",
+        option ? evidence("/proc/cmdline", *option)
+               : evidence(block->substr(0, colon), block->substr(colon + 2))};
+  }
+  const bool built_here = nvidia.modules_from == "dkms" || nvidia.modules_from == "akmods" ||
+                          nvidia.modules_from == "runfile";
+  if (nvidia.module_installed.value_or(false) || !built_here) return std::nullopt;
+  const auto& release = machine.system.kernel_release;
+  if (is_realtime(release))
+    return Obstacle{"NVIDIA's driver does not support this real-time kernel",
+                    "NVIDIA's modules refuse to be built for kernels with PREEMPT_RT.",
+                    "Boot the distribution's ordinary kernel; or build the modules with "
+                    "IGNORE_PREEMPT_RT_PRESENCE=1, which NVIDIA does not support.",
+                    "", evidence("kernel release", release)};
+  if (nvidia.kernel_headers.value_or(true)) return std::nullopt;
+  return Obstacle{"NVIDIA's kernel module could not be built: the kernel's headers are missing",
+                  "The driver's modules are built on this machine, which needs the headers of the "
+                  "running kernel.",
+                  "Install the headers of the running kernel, rebuild the driver's modules, and "
+                  "reboot or load the driver. A package that follows the kernel "
+                  "(linux-headers-amd64, linux-headers-generic, kernel-devel-matched) keeps it so.",
+                  (release.ends_with("-pve") ? "apt-get install proxmox-headers-{kernel}"
+                                             : "{do:install-headers}") +
+                      std::string(" && {do:rebuild-modules}"),
+                  evidence("/lib/modules/" + release + "/build", "missing")};
+}
+
+void take(Obstacle found, Match& match) {
+  match.explanation = std::move(found.explanation);
+  match.cure = std::move(found.cure);
+  match.command = std::move(found.command);
+  match.evidence.push_back(std::move(found.proof));
+}
+
 std::vector<Match> nouveau(const Facts& facts) {
   const auto& machine = facts.machine;
   auto matches = held_by(facts, is_nouveau);
@@ -69,6 +143,7 @@ std::vector<Match> nouveau(const Facts& facts) {
           "takes the picture from the display where NVIDIA's driver does not start.";
       match.command = "{do:rebuild-initramfs}";
     }
+    if (auto found = obstacle(machine)) take(std::move(*found), match);
     if (is_display_only(facts, device)) {
       report_display_only(device, match);
       match.explanation =
@@ -323,6 +398,14 @@ void by_origin(const Machine& machine, Match& match) {
   if (machine.nvidia.modules_from == "none" && machine.nvidia.libraries.empty()) {
     match.cure = "Install NVIDIA's driver, and load it.";
     match.command = "{do:install-driver}";
+  } else if (auto found = obstacle(machine)) {
+    match.title = found->title;
+    take(std::move(*found), match);
+    match.terms = kByReboot;
+  } else if (machine.nvidia.module_installed.value_or(false) && !match.explanation) {
+    match.explanation = "The module is installed for the running kernel, and was not loaded.";
+    match.cure = "Load it; if that fails, the kernel log says why.";
+    match.command = "modprobe nvidia";
   } else if (const auto rebuild = rebuild_cure(machine)) {
     match.cure = *rebuild + ", and load the driver.";
   }
@@ -342,7 +425,8 @@ std::vector<Match> driver_absent(const Facts& facts) {
       match.title = fmt::format("{} kernel module is not loaded", driver.people);
       const auto hits = log_hits(
           machine,
-          {"*: version magic ", "*: disagrees about version of symbol ", "*: Unknown symbol "});
+          {"*: version magic ", "*: disagrees about version of symbol ", "*: Unknown symbol ",
+           "kernel: module nvidia*: .gnu.linkonce.this_module section size must match"});
       for (const auto name : split(driver.names, " "))
         for (const auto& hit : hits)
           if (contains(hit.text, name) && match.evidence.size() < 4) {

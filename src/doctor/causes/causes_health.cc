@@ -321,6 +321,31 @@ std::vector<Match> overheated(const Machine& machine) {
   return matches;
 }
 
+// The driver believes a sensor that is stuck: a board draws little more than its limit, and only
+// for a moment. NVIDIA/open-gpu-kernel-modules issues 1237 and 1287.
+std::vector<Match> misread_power(const Facts& facts) {
+  constexpr std::uint64_t kSwPowerCap = 0x4;
+  return each_gpu(facts, [&](const Gpu& gpu, Match& match) {
+    const auto bits = gpu.clock_event_reasons.value_or(0);
+    const std::uint64_t draw_mw = gpu.power.draw_mw.value_or(0);
+    const auto& most = gpu.power.max_limit_mw ? gpu.power.max_limit_mw : gpu.power.limit_mw;
+    if ((bits & kSwPowerCap) == 0 || !most || *most == 0 || draw_mw * 2 <= *most * 3ull) return;
+    match.title = "The GPU reports more power than it can draw, and is slowed down for it";
+    match.explanation =
+        "The driver lowers the clocks because of a power reading that is far above every limit of "
+        "the board: the reading is wrong.";
+    match.cure =
+        "Cut the power and start again. If it stays, change the driver: an older branch, or a "
+        "release that fixes it.";
+    match.action = Action::configure;
+    match.terms = kByReboot;
+    match.evidence = {
+        evidence("nvmlDeviceGetPowerUsage", fmt::format("{} mW", draw_mw)),
+        evidence("nvmlDeviceGetPowerManagementLimitConstraints", fmt::format("{} mW", *most)),
+        evidence("nvmlDeviceGetCurrentClocksEventReasons", fmt::format("0x{:x}", bits))};
+  });
+}
+
 std::vector<Match> slowed(const Facts& facts) {
   auto matches = each_gpu(facts, [&](const Gpu& gpu, Match& match) {
     const auto bits = gpu.clock_event_reasons.value_or(0);
@@ -341,6 +366,7 @@ std::vector<Match> slowed(const Facts& facts) {
     }
   });
   std::ranges::move(overheated(facts.machine), std::back_inserter(matches));
+  std::ranges::move(misread_power(facts), std::back_inserter(matches));
   return matches;
 }
 

@@ -330,11 +330,12 @@ std::vector<Cause> library_causes() {
                       "installations are mixed.",
        .cure =
            "Reload the kernel module, which needs every program off the GPUs, or reboot. If the "
-           "versions still differ, the module was not rebuilt: reinstall the driver's kernel "
-           "module.",
+           "versions still differ, the module was not rebuilt, or the initramfs has the old one: "
+           "reinstall the driver's kernel module, and rebuild the initramfs.",
        .command = "rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia && modprobe nvidia",
        .action = Action::reload_driver,
-       .explains = kStarts,
+       // Of an update that was done in part the firmware lacks, too.
+       .explains = both(kStarts, {"gsp-failed"}),
        .match = mismatch},
       {.id = "nvml-library-missing",
        .title = "The driver's libraries are not here",

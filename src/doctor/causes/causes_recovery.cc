@@ -120,12 +120,19 @@ std::vector<Match> not_woken(const Facts& facts) {
   auto matches =
       stories_that(facts, [](const GpuStory& story, Match&) { return story.last == Step::asleep; });
   // NVIDIA's has no story: whether it answers is asked of NVML.
-  for (const auto& hit : log_hits(machine, {"nvidia: PM: failed to resume"})) {
+  // The kernel is not told if systemd's service suspends the GPU.
+  for (const auto& hit :
+       log_hits(machine, {"nvidia: PM: failed to resume", "NVRM: ...GSP boot failed at resume"})) {
     const auto* gpu = hit.pci ? pci_device(machine, *hit.pci) : nullptr;
-    if (gpu == nullptr || answers(machine, *hit.pci) || hit.line < load_line(machine)) continue;
-    Match match = about(machine, *hit.pci);
-    match.evidence.push_back(evidence("kernel log", hit.text));
-    matches.push_back(std::move(match));
+    if (hit.line < load_line(machine)) continue;
+    if (hit.pci && (gpu == nullptr || answers(machine, *hit.pci))) continue;
+    auto match = hit.pci ? about(machine, *hit.pci) : suspects(machine, Vendor::nvidia);
+    const bool known = match && std::ranges::any_of(matches, [&](const Match& other) {
+                         return other.pci == match->pci;
+                       });
+    if (!match || known) continue;
+    match->evidence.push_back(evidence("kernel log", hit.text));
+    matches.push_back(std::move(*match));
   }
   return matches;
 }
@@ -336,7 +343,7 @@ std::vector<Cause> recovery_causes() {
        .action = Action::reboot,
        .own_cure = true,
        .explains = both(kUseless, {"gpu-hung", "gpu-call-failed", "gpu-init-failed",
-                                   "nvml-start-failed", "cuda-start-failed"}),
+                                   "nvml-start-failed", "cuda-start-failed", "gsp-failed"}),
        .match = not_woken},
       {.id = "gpu-wedged",
        .title = "The driver has given the GPU up",

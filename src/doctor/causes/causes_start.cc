@@ -17,12 +17,6 @@
 namespace gpuready::doctor {
 namespace {
 
-bool is_of_another_vendor(const LogHit& hit, const PciDevice& device) {
-  const auto message = parse_message(hit.text);
-  const auto vendor = message ? vendor_of_writer(message->writer) : std::nullopt;
-  return vendor.value_or(vendor_of(device)) != vendor_of(device);
-}
-
 // Lines about one function of the bus, newest last; none of another vendor's driver.
 std::vector<LogHit> hits_at(const Machine& machine, const PciAddress& address, const Ids& any) {
   auto hits = log_hits(machine, any);
@@ -165,6 +159,10 @@ constexpr StartReason kStartReasons[] = {
     {"NVRM: ...Can't find an IRQ for your NVIDIA card", "The firmware gave the GPU no interrupt.",
      "Update the firmware; in a virtual machine, give the GPU a message-signalled interrupt "
      "(MSI)."},
+    {"NVRM: ...No interrupts of any type are available",
+     "The kernel gave the GPU neither a message-signalled interrupt nor one of a line.",
+     "Take pci=nomsi and the like off the kernel's command line, and update the firmware; in a "
+     "virtual machine, give the GPU a message-signalled interrupt (MSI)."},
     {"NVRM: ...ailed to copy vbios to system memory",
      "The driver could not read the GPU's video BIOS, which a laptop keeps in its firmware.",
      "Hand the GPU's ROM to the virtual machine as a file, on the host (romfile= of QEMU).",
@@ -196,6 +194,20 @@ constexpr StartReason kStartReasons[] = {
      "The driver could not enlarge the GPU's memory window, nor restore it.",
      "Turn on Resizable BAR in the firmware, so that the window is large from the start, or load "
      "the driver with NVreg_EnableResizableBar=0."},
+    // The stage and the status of the failure: osinit.c, nvstatuscodes.h.
+    {"NVRM: RmInitAdapter failed! (0x*:0x51:", "The machine had no memory for the driver.",
+     "Free memory, or reboot. Persistence (nvidia-persistenced) keeps the driver from starting the "
+     "GPU again later, when memory is short.",
+     Action::reboot},
+    {"NVRM: RmInitAdapter failed! (0x*:0x61:", "The driver rejects the GPU's video BIOS.",
+     "Restore the board maker's video BIOS for this GPU, or have the GPU replaced.",
+     Action::replace},
+    {"NVRM: RmInitAdapter failed! (0x*:0x72:", "The GPU's memory does not work.",
+     "Cut the power, reseat the GPU, and start again; if it stays, have the GPU replaced.",
+     Action::power_cycle},
+    {"NVRM: RmInitAdapter failed! (0x*:0x47:", "The GPU's memory could not be trained.",
+     "Cut the power, reseat the GPU, and start again; if it stays, have the GPU replaced.",
+     Action::power_cycle},
     {"amdgpu: ...GPU will not be initialized. Replace this GPU",
      "More memory pages of the GPU have gone bad than its driver accepts.",
      "Have the GPU replaced.", Action::replace},
@@ -220,26 +232,24 @@ constexpr StartReason kStartReasons[] = {
 // there is one.
 bool add_reason(const Machine& machine, std::size_t first, Match& match) {
   constexpr std::size_t kQuotes = 3;
-  for (const auto& reason : kStartReasons) {
-    if (reason.guest && !machine.system.hypervisor) continue;
-    for (const auto& hit : log_hits(machine, {reason.line})) {
-      const bool about_it =
-          !hit.pci || std::ranges::any_of(match.pci, [&](const PciAddress& address) {
-            return same_slot(address, *hit.pci);
-          });
-      const auto* device = match.pci.empty() ? nullptr : pci_device(machine, match.pci.front());
-      if (hit.line < first || !about_it || (device && is_of_another_vendor(hit, *device))) continue;
-      if (match.evidence.size() < kQuotes)
-        match.evidence.push_back(evidence("kernel log", hit.text));
-      match.explanation = std::string(reason.meaning);
-      if (!reason.cure.empty()) {
-        match.cure = std::string(reason.cure);
-        match.action = reason.action;
-      }
-      return true;
+  std::vector<const StartReason*> reasons;
+  Ids lines;
+  for (const auto& reason : kStartReasons)
+    if (!reason.guest || machine.system.hypervisor) {
+      reasons.push_back(&reason);
+      lines.push_back(reason.line);
     }
-  }
-  return false;
+  auto found = first_reason(machine, lines, match, first);
+  if (!found) return false;
+  const auto& reason = *reasons[found->first];
+  if (match.evidence.size() < kQuotes &&
+      !std::ranges::count(match.evidence, found->second.quote, &Evidence::quote))
+    match.evidence.push_back(std::move(found->second));
+  match.explanation = std::string(reason.meaning);
+  if (reason.cure.empty()) return true;
+  match.cure = std::string(reason.cure);
+  match.action = reason.action;
+  return true;
 }
 
 // What keeps a GPU from starting only in a virtual machine: how it was handed in, and what the

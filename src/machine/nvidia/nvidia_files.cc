@@ -243,6 +243,64 @@ void find_built_modules(Host& host, NvidiaDriver& nvidia) {
   }
 }
 
+// Debian's module is nvidia-current.ko.
+bool has_module(Host& host, const std::string& folder) {
+  constexpr std::string_view kFiles[] = {
+      "nvidia.ko",         "nvidia.ko.xz",         "nvidia.ko.zst",        "nvidia.ko.gz",
+      "nvidia-current.ko", "nvidia-current.ko.xz", "nvidia-current.ko.zst"};
+  const auto names = host.list_directory(folder);
+  return names && std::ranges::any_of(*names, [&](const std::string& name) {
+           return std::ranges::find(kFiles, name) != std::end(kFiles);
+         });
+}
+
+// DKMS, akmods, kmod packages, NVIDIA's installer, Arch's and Ubuntu's packages.
+bool is_installed_in(Host& host, const std::string& modules) {
+  constexpr const char* kFolders[] = {
+      "/updates/dkms",         "/updates",     "/extra", "/extra/nvidia", "/weak-updates/nvidia",
+      "/kernel/drivers/video", "/extramodules"};
+  if (std::ranges::any_of(kFolders,
+                          [&](const char* folder) { return has_module(host, modules + folder); }))
+    return true;
+  const auto folder = modules + "/kernel/";
+  const auto names = host.list_directory(folder);
+  return names && std::ranges::any_of(*names, [&](const std::string& name) {
+           return name.starts_with("nvidia-") && has_module(host, folder + name);
+         });
+}
+
+// A file in an earlier folder hides those of its name in later ones.
+std::optional<std::string> module_block(Host& host) {
+  constexpr std::size_t kMostFiles = 128, kMostBytes = 64u << 10;
+  std::vector<std::string> seen;
+  for (const std::string folder :
+       {"/etc/modprobe.d", "/run/modprobe.d", "/usr/lib/modprobe.d", "/lib/modprobe.d"}) {
+    const auto names = host.list_directory(folder);
+    if (!names) continue;
+    for (const auto& name : *names) {
+      if (!name.ends_with(".conf") || seen.size() >= kMostFiles || std::ranges::count(seen, name))
+        continue;
+      seen.push_back(name);
+      const auto text = host.read_file(folder + "/" + name, kMostBytes);
+      if (const auto line = text ? parse_module_block(*text) : std::nullopt)
+        return folder + "/" + name + ": " + *line;
+    }
+  }
+  return std::nullopt;
+}
+
+// Why the module is not loaded.
+void read_obstacles(Host& host, Machine& machine) {
+  auto& nvidia = machine.nvidia;
+  const std::string modules = "/lib/modules/" + machine.system.kernel_release;
+  if (nvidia.module_loaded || nvidia.modules_from == "container" || !host.exists(modules)) return;
+  nvidia.module_installed = is_installed_in(host, modules);
+  nvidia.module_blocked = module_block(host);
+  const bool built_here = nvidia.modules_from == "dkms" || nvidia.modules_from == "akmods" ||
+                          nvidia.modules_from == "runfile";
+  if (built_here) nvidia.kernel_headers = host.exists(modules + "/build");
+}
+
 }  // namespace
 
 void read_nvidia_packaging(Host& host, Machine& machine) {
@@ -259,13 +317,11 @@ void read_nvidia_packaging(Host& host, Machine& machine) {
     nvidia.modules_from = "akmods";
   else
     find_built_modules(host, nvidia);
-  if (nvidia.modules_from) return;
-  if (host.exists("/usr/bin/nvidia-uninstall"))
-    nvidia.modules_from = "runfile";
-  else if (host.exists("/run/nvidia/driver"))
-    nvidia.modules_from = "container";
-  else
-    nvidia.modules_from = "none";
+  if (!nvidia.modules_from)
+    nvidia.modules_from = host.exists("/usr/bin/nvidia-uninstall") ? "runfile"
+                          : host.exists("/run/nvidia/driver")      ? "container"
+                                                                   : "none";
+  read_obstacles(host, machine);
 }
 
 void read_nvidia_files(Host& host, Machine& machine) {

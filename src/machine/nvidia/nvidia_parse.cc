@@ -52,6 +52,21 @@ std::optional<std::string> known_value(const std::map<std::string, std::string>&
   return it->second;
 }
 
+std::optional<std::string> parse_module_block(std::string_view text) {
+  for (const auto line : lines(text)) {
+    const auto words = split(line, " \t\r");
+    if (words.size() < 2 || (words[1] != "nvidia" && words[1] != "nvidia-current")) continue;
+    const auto third = words.size() > 2 ? words[2] : "";
+    const bool blocks =
+        words[0] == "blacklist" || (words[0] == "alias" && third == "off") ||
+        (words[0] == "install" && (third.ends_with("/false") || third.ends_with("/true")));
+    if (!blocks) continue;
+    const auto block = std::string(words[0]) + " " + std::string(words[1]);
+    return words[0] == "blacklist" ? block : block + " " + printable(third);
+  }
+  return std::nullopt;
+}
+
 std::optional<std::string> library_version(std::string_view path) {
   constexpr std::string_view kMark = ".so.";
   const auto at = path.rfind(kMark);

@@ -30,6 +30,10 @@ std::map<std::string, std::string> parse_nvidia_fields(std::string_view text);
 std::optional<std::string> known_value(const std::map<std::string, std::string>& fields,
                                        const char* name);
 
+// The line of a file of modprobe.d(5) that keeps NVIDIA's module from being loaded: "blacklist
+// nvidia", "alias nvidia off", "install nvidia /bin/false".
+std::optional<std::string> parse_module_block(std::string_view text);
+
 // The number behind a library's last ".so.": "libcuda.so.580.159.04" -> "580.159.04". Nothing for a
 // plain ABI number ("libcuda.so.1").
 std::optional<std::string> library_version(std::string_view path);

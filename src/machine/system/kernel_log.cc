@@ -38,6 +38,7 @@ constexpr std::string_view kTopics[] = {
     "Lockdown",
     "Loading of unsigned module",
     "Loading of module with unavailable key",
+    "this_module section size must match",
     "Secure boot",
     "no space for",
     "failed to assign",
@@ -100,6 +101,7 @@ constexpr std::string_view kWriterFamilies[] = {"nvidia-nvswitch", "vfio", "nvid
 // The kernel's messages that name no writer.
 constexpr std::string_view kNameless[] = {"INFO: task ",
                                           "Loading of ",
+                                          "module nvidia",
                                           "Secure boot ",
                                           "arm-smmu",
                                           "BUG: ",
@@ -325,6 +327,7 @@ constexpr ReadNumber kReadNumbers[] = {
     {"SXid (PCI:", ", Link "},
     {"loading NVIDIA UNIX ", "  "},
     {"RmInitAdapter failed! ", "("},
+    {"RmInitAdapter failed! ", ":"},
     {"", "the version "},  // of an API mismatch
     {"", "severity("},     // of mlx5's health reports
     {"skipped device ", "skipped device "},

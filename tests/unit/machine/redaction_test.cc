@@ -228,6 +228,7 @@ constexpr std::string_view kSettings[] = {
     "/etc/ld.so.conf.d/x.conf",
     "/etc/ld.so.cache",
     "/lib/modules/6.8.0/modules.alias",
+    "/etc/modprobe.d/x.conf",
     "/lib/modules/6.8.0/modules.builtin",
     "/run/nvidia-persistenced/x.pid",
     "/run/systemd/container",
@@ -390,6 +391,10 @@ TEST(RedactionRules, KeepOfFilesWhatIsRead) {
                  "pci:v000010DEd* nvidia\n"
                  "alias vfio_pci:v0 a b\nalias vfio_pci:v0\n"),
             "alias vfio_pci:v000010DEd* nvgrace_gpu_vfio_pci\nalias vfio_pci:v00001AF4d* *\n");
+  EXPECT_EQ(kept("/etc/modprobe.d/acme.conf", "# acme\noptions acme key=1\nblacklist nvidia\n"),
+            "blacklist nvidia\n");
+  EXPECT_EQ(kept("/lib/modprobe.d/acme.conf", "install nvidia /opt/acme/false\n"),
+            "install nvidia /bin/false\n");
   EXPECT_EQ(kept("/lib/modules/6.8.0/modules.builtin",
                  "kernel/drivers/vfio/vfio.ko\nkernel/acme/acme.ko\nkernel/acme/vfio.ko\n"
                  "kernel/drivers/vfio/vfio\n"),

@@ -109,6 +109,55 @@ TEST(NvidiaFiles, LibraryVersionIsTheSuffixOfTheRealFile) {
   EXPECT_FALSE(library_version("/usr/lib/wsl/lib/libcuda.so"));
 }
 
+TEST(NvidiaFiles, WhatKeepsTheModuleFromLoading) {
+  EXPECT_EQ(parse_module_block("# of a tool\n\tblacklist  nvidia\r\n"), "blacklist nvidia");
+  EXPECT_EQ(parse_module_block("alias nvidia off\n"), "alias nvidia off");
+  EXPECT_EQ(parse_module_block("install nvidia /usr/bin/false"), "install nvidia /usr/bin/false");
+  EXPECT_EQ(parse_module_block("blacklist nvidia-current"), "blacklist nvidia-current");
+  for (const auto* harmless :
+       {"", "#blacklist nvidia\n", "blacklist nouveau\n", "blacklist nvidia-drm\n",
+        "options nvidia NVreg_DeviceFileMode=0660\n", "alias nvidia nvidia-current\n",
+        "install nvidia modprobe -i nvidia-current $CMDLINE_OPTS\n", "blacklist\n"})
+    EXPECT_FALSE(parse_module_block(harmless)) << harmless;
+}
+
+TEST(NvidiaFiles, WhyTheModuleIsNotLoaded) {
+  Machine machine;
+  machine.pci.emplace_back().vendor_id = 0x10de;
+  machine.system.kernel_release = "6.8.0";
+  const auto driver = [&](const std::string& files, bool loaded = false) {
+    Machine copy = machine;
+    copy.nvidia.module_loaded = loaded;
+    const auto host = scripted("\"files\":{" + files + "}");
+    read_nvidia_packaging(*host, copy);
+    return copy.nvidia;
+  };
+  const auto modules = file("/lib/modules/6.8.0/modules.dep", "");
+  const auto dkms = modules + "," + file("/var/lib/dkms/nvidia/580.95.05/source/dkms.conf", "");
+  EXPECT_EQ(driver(modules).kernel_headers, std::nullopt);  // nothing is built here
+  EXPECT_EQ(driver(dkms).kernel_headers, false);
+  EXPECT_EQ(driver(dkms + "," + file("/lib/modules/6.8.0/build/Makefile", "")).kernel_headers,
+            true);
+  EXPECT_EQ(driver(dkms, true).kernel_headers, std::nullopt);
+  EXPECT_EQ(driver(dkms).module_installed, false);
+  for (const auto* folder : {"updates/dkms", "extra/nvidia", "kernel/nvidia-580-open"})
+    EXPECT_EQ(driver(modules + "," +
+                     file("/lib/modules/6.8.0/" + std::string(folder) + "/nvidia.ko.zst", ""))
+                  .module_installed,
+              true)
+        << folder;
+  // The frame buffer's module lies below a folder of that name.
+  EXPECT_EQ(
+      driver(modules + "," + file("/lib/modules/6.8.0/kernel/drivers/video/nvidia/nvidiafb.ko", ""))
+          .module_installed,
+      false);
+  const auto block = modules + "," + file("/lib/modprobe.d/gpu.conf", "blacklist nvidia\\n");
+  EXPECT_EQ(driver(block).module_blocked, "/lib/modprobe.d/gpu.conf: blacklist nvidia");
+  EXPECT_EQ(driver(block + "," + file("/etc/modprobe.d/gpu.conf", "")).module_blocked,
+            std::nullopt);
+  EXPECT_EQ(driver(block, true).module_blocked, std::nullopt);
+}
+
 // ---- the loader's cache
 struct Entry {
   std::uint32_t flags;
