@@ -299,7 +299,8 @@ std::optional<std::pair<std::size_t, Evidence>> first_reason(const Machine& mach
                                                              std::size_t first) {
   const auto* device = match.pci.empty() ? nullptr : pci_device(machine, match.pci.front());
   auto hits = log_hits(machine, lines);
-  std::erase_if(hits, [&](const LogHit& hit) { return device && is_of_another_vendor(hit, *device); });
+  std::erase_if(hits,
+                [&](const LogHit& hit) { return device && is_of_another_vendor(hit, *device); });
   for (std::size_t i = 0; i < lines.size(); ++i)
     for (const auto& hit : hits) {
       const auto& line = machine.kernel_log.lines[hit.line].text;
