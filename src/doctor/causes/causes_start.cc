@@ -319,7 +319,7 @@ std::vector<Match> not_bound(const Facts& facts) {
         match.command = "";
         match.action = Action::configure;
       }
-      if (!machine.kernel_log.readable) {
+      if (!needs_newer_kernel(machine, match) && !machine.kernel_log.readable) {
         match.evidence.push_back(
             evidence("kernel log", machine.kernel_log.error.value_or("could not be read")));
         match.cure = "Run gpuready doctor as root: the kernel log says why, and could not be read.";
