@@ -14,6 +14,10 @@
 
 namespace gpuready::doctor {
 
+// Its driver waits for the host's driver of a virtual function (amdgpu's mxgpu_ai.c, mxgpu_nv.c).
+inline constexpr std::string_view kTakenForVirtual =
+    "amdgpu: trn=* ACK should not assert! wait again";
+
 enum class Step {
   late,       // of a line only: an answer did not come in time
   hung,       // a hang was seen, or a reset began: how it ended comes later

@@ -87,7 +87,8 @@ std::vector<Match> firmware_missing(const Facts& facts) {
       if (device->driver ? !given_up || guc.empty() : machine.system.wsl2) continue;
       auto hits = hits_at(machine, device->address,
                           {"*: Direct firmware load for", "*: ...failed to load firmware",
-                           "*: ...firmware: failed to load", "*: ...Failed to load firmware"});
+                           "*: ...firmware: failed to load", "*: ...Failed to load firmware",
+                           "amdgpu: ...Failed to get gpu_info firmware"});
       std::ranges::move(guc, std::back_inserter(hits));
       if (hits.empty()) continue;
       Match match = at_device(machine, *device);
@@ -456,7 +457,7 @@ std::vector<Cause> start_causes() {
                "try another slot.",
        .action = Action::power_cycle,
        .backing = Backing::silent,
-       .explains = both(kNotStarted, {"xid-78"}),
+       .explains = both(kNotStarted, {"xid-78", "power-controller-hung"}),
        .match = init_failed},
       {.id = "accelerator-failed",
        .title = "The driver could not start an accelerator",
