@@ -22,6 +22,9 @@ struct Sign {
   std::string_view pattern;  // machine/system/kernel_log.h
   Step step;
 };
+constexpr std::string_view kWaitsForHost =  // mxgpu_ai.c, mxgpu_nv.c
+    "amdgpu: trn=* ACK should not assert! wait again";
+
 // The first that fits counts.
 constexpr Sign kSigns[] = {
     {Vendor::amd, "amdgpu: ...device lost from bus", Step::lost},
@@ -35,7 +38,7 @@ constexpr Sign kSigns[] = {
     {Vendor::amd, "amdgpu: ... timeout, but soft recovered", Step::recovered},
     {Vendor::amd, "amdgpu: ... timeout, signaled seq=", Step::hung},
     {Vendor::amd, "amdgpu: ...might be in an unrecoverable state", Step::hung},
-    {Vendor::amd, kTakenForVirtual, Step::hung},
+    {Vendor::amd, kWaitsForHost, Step::hung},
     {Vendor::amd, "amdgpu: ...MES might be in unrecoverable state", Step::hung},
     {Vendor::amd, "amdgpu: GPU reset begin", Step::hung},
     {Vendor::amd, "amdgpu: ...IB test failed on ", Step::hung},  // the driver's own first work
@@ -188,6 +191,8 @@ bool goes_on_without_answer(GpuStory& story, const LogLine& line) {
 bool is_bad(Step step) { return step != Step::recovered && step != Step::started; }
 
 }  // namespace
+
+bool waits_for_host(std::string_view line) { return says_any(line, {kWaitsForHost}); }
 
 std::vector<GpuStory> gpu_stories(const Machine& machine) {
   std::vector<GpuStory> stories;

@@ -14,9 +14,8 @@
 
 namespace gpuready::doctor {
 
-// Its driver waits for the host's driver of a virtual function (amdgpu's mxgpu_ai.c, mxgpu_nv.c).
-inline constexpr std::string_view kTakenForVirtual =
-    "amdgpu: trn=* ACK should not assert! wait again";
+// Its driver waits for the host's driver of a virtual function.
+bool waits_for_host(std::string_view line);
 
 enum class Step {
   late,       // of a line only: an answer did not come in time

@@ -201,8 +201,8 @@ std::vector<Match> hung(const Facts& facts) {
             "cause.";
         match.evidence.insert(match.evidence.begin(), evidence("kernel log", *silent));
       }
-      if (says_any(story.quotes.front(), {kTakenForVirtual})) {
-        const auto* device = pci_device(facts.machine, match.pci.front());
+      if (waits_for_host(story.quotes.front())) {
+        const auto* device = story.pci ? pci_device(facts.machine, *story.pci) : nullptr;
         if (device && unbound(*device)) return false;  // it gave up: gpu-init-failed
         not_reached(facts.machine, match);
       }
