@@ -153,6 +153,7 @@ std::vector<Cause> visible_causes();   // causes_visible.cc: variables that hide
 std::vector<Cause> state_causes();     // causes_state.cc: MIG, modes, fabric, licences
 std::vector<Cause> health_causes();    // causes_health.cc: memory, links, power
 std::vector<Cause> amd_causes();       // causes_amd.cc
+std::vector<Cause> intel_causes();     // causes_intel.cc: its compute runtime
 std::vector<Cause> symptom_causes();   // causes_symptom.cc: told only when no cause was found
 std::vector<Cause> unseen_causes();    // causes_unseen.cc: what could not be looked at
 std::vector<Cause> known_causes();     // causes_known.cc: faults of these versions

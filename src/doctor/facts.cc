@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "base/vendor_codes.h"
+#include "doctor/known_faults.h"
 #include "doctor/xid_table.h"
 #include "machine/gpu_use.h"
 #include "machine/system/kernel_log.h"
@@ -575,6 +576,18 @@ Match at_device(const Machine& machine, const PciDevice& device) {
     match.standing = Standing::chosen;
   }
   return match;
+}
+
+bool needs_newer_kernel(const Machine& machine, Match& match) {
+  const auto* early = kernel_too_old(machine, match.gpus);
+  if (early == nullptr) return false;
+  match.evidence.push_back(evidence("kernel release", machine.system.kernel_release));
+  match.explanation = "The kernel is older than the support of this GPU in its driver.";
+  match.cure = fmt::format("Install a newer kernel: {} supports this GPU.", early->fixed);
+  match.command = "";
+  match.action = Action::configure;
+  match.terms = kByReboot;
+  return true;
 }
 
 // A line about a GPU that works now reports an earlier attempt, and is not a finding.

@@ -81,6 +81,10 @@ std::vector<const PciDevice*> without_driver(const Machine& machine, Vendor vend
 Evidence driver_of(const PciDevice& device);
 Match at_device(const Machine& machine, const PciDevice& device);
 
+// Whether this kernel is published as older than the support of the GPUs that its driver left out;
+// says so in the match.
+bool needs_newer_kernel(const Machine& machine, Match& match);
+
 // ---- kernel log
 struct LogHit {
   std::size_t line = 0;           // index into Machine::kernel_log.lines

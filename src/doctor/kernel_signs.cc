@@ -22,10 +22,13 @@ struct Sign {
   std::string_view pattern;  // machine/system/kernel_log.h
   Step step;
 };
+constexpr std::string_view kWaitsForHost =  // mxgpu_ai.c, mxgpu_nv.c
+    "amdgpu: trn=* ACK should not assert! wait again";
+
 // The first that fits counts.
 constexpr Sign kSigns[] = {
     {Vendor::amd, "amdgpu: ...device lost from bus", Step::lost},
-    {Vendor::amd, "amdgpu: Unable to change power state from D3cold to D0, device inaccessible",
+    {Vendor::amd, "amdgpu: Unable to change power state from * to D0, device inaccessible",
      Step::lost},
     {Vendor::amd, "amdgpu: not ready *ms after *; giving up", Step::lost},
     {Vendor::amd, "amdgpu: not ready *ms after * *; giving up", Step::lost},
@@ -35,6 +38,7 @@ constexpr Sign kSigns[] = {
     {Vendor::amd, "amdgpu: ... timeout, but soft recovered", Step::recovered},
     {Vendor::amd, "amdgpu: ... timeout, signaled seq=", Step::hung},
     {Vendor::amd, "amdgpu: ...might be in an unrecoverable state", Step::hung},
+    {Vendor::amd, kWaitsForHost, Step::hung},
     {Vendor::amd, "amdgpu: ...MES might be in unrecoverable state", Step::hung},
     {Vendor::amd, "amdgpu: GPU reset begin", Step::hung},
     {Vendor::amd, "amdgpu: ...IB test failed on ", Step::hung},  // the driver's own first work
@@ -72,9 +76,9 @@ constexpr Sign kSigns[] = {
     {Vendor::intel, "xe: not ready *ms after * *; giving up", Step::lost},
     {Vendor::intel, "i915: not ready *ms after *; giving up", Step::lost},
     {Vendor::intel, "i915: not ready *ms after * *; giving up", Step::lost},
-    {Vendor::intel, "xe: Unable to change power state from D3cold to D0, device inaccessible",
+    {Vendor::intel, "xe: Unable to change power state from * to D0, device inaccessible",
      Step::lost},
-    {Vendor::intel, "i915: Unable to change power state from D3cold to D0, device inaccessible",
+    {Vendor::intel, "i915: Unable to change power state from * to D0, device inaccessible",
      Step::lost},
     {Vendor::intel, "xe: PM: failed to resume", Step::asleep},
     {Vendor::intel, "i915: PM: failed to resume", Step::asleep},
@@ -108,6 +112,9 @@ constexpr Sign kSigns[] = {
     {Vendor::intel, "i915: GPU hanging too fast, declaring", Step::wedged},
     {Vendor::intel, "i915: device wedged, needs recovery", Step::wedged},
     {Vendor::intel, "i915: GPU HANG: ecode ", Step::recovered},
+    {Vendor::intel, "i915: Resetting * for hang on ", Step::recovered},
+    {Vendor::intel, "i915: Resetting * for preemption time out", Step::recovered},
+    {Vendor::intel, "i915: Resetting * for stopped heartbeat on ", Step::recovered},
 };
 
 const Sign* sign_of(std::string_view line) {
@@ -184,6 +191,8 @@ bool goes_on_without_answer(GpuStory& story, const LogLine& line) {
 bool is_bad(Step step) { return step != Step::recovered && step != Step::started; }
 
 }  // namespace
+
+bool waits_for_host(std::string_view line) { return says_any(line, {kWaitsForHost}); }
 
 std::vector<GpuStory> gpu_stories(const Machine& machine) {
   std::vector<GpuStory> stories;

@@ -14,6 +14,9 @@
 
 namespace gpuready::doctor {
 
+// Its driver waits for the host's driver of a virtual function.
+bool waits_for_host(std::string_view line);
+
 enum class Step {
   late,       // of a line only: an answer did not come in time
   hung,       // a hang was seen, or a reset began: how it ended comes later

@@ -187,6 +187,16 @@ std::vector<std::string> known_toolkits(const Machine& machine, Vendor vendor) {
   return versions;
 }
 
+const KnownFault* kernel_too_old(const Machine& machine, const std::vector<int>& gpus) {
+  const auto fits = [&](const KnownFault& fault) {
+    return fault.kernels.starts_with("..<") && fault.drivers.empty() && fault.toolkits.empty() &&
+           contains(fault.symptoms, "driver-not-bound") &&
+           std::ranges::find_first_of(gpus, concerned(machine, fault)) != gpus.end();
+  };
+  const auto found = std::ranges::find_if(known_faults(), fits);
+  return found == known_faults().end() ? nullptr : &*found;
+}
+
 std::vector<int> concerned(const Machine& machine, const KnownFault& fault) {
   if (!fault.drivers.empty() && !is_in(known_driver(machine, fault.vendor), fault.drivers))
     return {};

@@ -58,5 +58,7 @@ std::string known_driver(const Machine& machine, Vendor vendor);
 std::vector<std::string> known_toolkits(const Machine& machine, Vendor vendor);
 // The GPUs (indices) that a row is about, by its versions and GPUs only.
 std::vector<int> concerned(const Machine& machine, const KnownFault& fault);
+// The row that says that this kernel is older than the support of these GPUs.
+const KnownFault* kernel_too_old(const Machine& machine, const std::vector<int>& gpus);
 
 }  // namespace gpuready

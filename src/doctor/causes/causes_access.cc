@@ -149,6 +149,26 @@ std::string needed_by(const std::vector<NodeAccess>& nodes) {
   return fmt::format("{} cannot start without {}.", nodes.front().needed_by, names(nodes));
 }
 
+// Linux before 6.12 has 64 nodes for all of a machine's GPUs and screens (drm_drv.c).
+std::vector<Match> partitions_without_nodes(const Machine& machine) {
+  std::vector<Match> matches;
+  for (const auto& hit : log_hits(machine, {"amdgpu: Skip xcp node #"})) {
+    if (!hit.pci || !pci_device(machine, *hit.pci)) continue;
+    Match match = about(machine, *hit.pci);
+    match.severity = Severity::warning;
+    match.title = "The kernel has no device nodes left for some of the GPU's partitions";
+    match.explanation =
+        "Partitions of a GPU have a render node each, and the kernel's numbers for them ran out: "
+        "programs cannot use the other partitions.";
+    match.cure =
+        "Divide the GPUs into fewer partitions (amd-smi set --compute-partition), or use Linux "
+        "6.12 or newer, whose numbers suffice.";
+    match.evidence.push_back(evidence("kernel log", hit.text));
+    matches.push_back(std::move(match));
+  }
+  return matches;
+}
+
 std::vector<Match> nodes_missing(const Facts& facts) {
   const auto& machine = facts.machine;
   std::vector<Match> matches;
@@ -202,6 +222,7 @@ std::vector<Match> nodes_missing(const Facts& facts) {
     }
     matches.push_back(std::move(match));
   }
+  for (auto& match : partitions_without_nodes(machine)) matches.push_back(std::move(match));
   return matches;
 }
 

@@ -48,9 +48,47 @@ std::vector<Match> atomics(const Facts& facts) {
   return matches;
 }
 
+bool has_source(const Gpu& gpu, std::string_view source) {
+  return std::ranges::find(gpu.sources, source) != gpu.sources.end();
+}
+
+// amdgpu drives it, and the kernel's list of GPUs for ROCm lacks it (kgd2kfd_probe() of Linux).
+// Without ROCm it is not missed; beside a GPU that is listed it may be for displays.
+std::vector<Match> left_out_by_kfd(const Facts& facts) {
+  const auto& machine = facts.machine;
+  const bool hidden = std::ranges::any_of(
+      machine.unseen, [](const Unseen& unseen) { return unseen.what.starts_with("KFD "); });
+  std::vector<Match> matches;
+  const auto* kfd = node(machine, "/dev/kfd");
+  if (!machine.amd.rocm_version || !machine.amd.kfd_present || in_container(machine) || hidden ||
+      (kfd && !kfd->exists))  // device-nodes-missing
+    return matches;
+  const bool others = std::ranges::any_of(machine.gpus, [](const Gpu& gpu) {
+    return gpu.vendor == Vendor::amd && has_source(gpu, "kfd");
+  });
+  for (const auto& gpu : machine.gpus) {
+    if (gpu.vendor != Vendor::amd || gpu.faked || gpu.driver != "amdgpu" || has_source(gpu, "kfd"))
+      continue;
+    Match match = about(gpu);
+    if (others || gpu.integrated) match.severity = Severity::info;
+    match.title = "The kernel's driver for ROCm (KFD) does not know this GPU";
+    match.explanation =
+        "amdgpu drives the GPU for displays, Vulkan and OpenCL; ROCm sees only GPUs that KFD "
+        "lists, and this one is not among them.";
+    match.cure =
+        "Use a GPU that ROCm supports; for one that is newer than this kernel, install a newer "
+        "kernel or amdgpu-dkms.";
+    match.evidence.push_back(evidence("/sys/class/kfd/kfd/topology/nodes", "no node of this GPU"));
+    for (const auto& hit : log_hits(machine, {"amdgpu: ...not supported in kfd"}))
+      if (match.evidence.size() < 2) match.evidence.push_back(evidence("kernel log", hit.text));
+    matches.push_back(std::move(match));
+  }
+  return matches;
+}
+
 std::vector<Match> unsupported_target(const Facts& facts) {
   const auto& targets = facts.machine.amd.rocblas_targets;
-  std::vector<Match> matches;
+  std::vector<Match> matches = left_out_by_kfd(facts);
   if (targets.empty()) return matches;
   for (const auto& gpu : facts.machine.gpus) {
     if (gpu.vendor != Vendor::amd || !gpu.gfx_target) continue;
@@ -159,7 +197,7 @@ std::vector<Cause> amd_causes() {
        .action = Action::replace,
        .own_cure = true,
        .explains = {"gpu-not-listed", "rocm-start-failed", "device-nodes-missing",
-                    "expected-gpu-count"},
+                    "amd-target-unsupported", "expected-gpu-count"},
        .match = atomics},
       {.id = "rocm-newer-than-driver",
        .title = "ROCm is newer than the kernel driver",

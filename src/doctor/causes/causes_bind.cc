@@ -438,6 +438,7 @@ std::vector<Match> driver_absent(const Facts& facts) {
       if (vendor == Vendor::nvidia) by_origin(machine, match);
       if (vendor == Vendor::amd) match.command = "modprobe amdgpu";
       if (vendor == Vendor::intel) match.command = "modprobe xe || modprobe i915";
+      needs_newer_kernel(machine, match);
       matches.push_back(std::move(match));
     }
   }

@@ -292,12 +292,15 @@ constexpr std::string_view kHeatCure = "Check fans, airflow, dust and the room's
 // amdgpu's lines; it stops the machine where heat goes on.
 std::vector<Match> overheated(const Machine& machine) {
   std::vector<Match> matches;
+  constexpr std::string_view kThrottled =
+      "amdgpu: WARN: GPU thermal throttling temperature reached";
   for (const auto& hit : log_hits(machine, {"amdgpu: ...GPU over temperature range",
-                                            "amdgpu: ...Critical Temperature Fault"})) {
+                                            "amdgpu: ...Critical Temperature Fault", kThrottled})) {
     if (!hit.pci || pci_device(machine, *hit.pci) == nullptr) continue;
     Match match = about(machine, *hit.pci);
     if (!matches.empty() && matches.back().pci == match.pci) continue;
-    match.title = "The GPU reached its critical temperature";
+    match.title = says_any(hit.text, {kThrottled}) ? "Heat slowed the GPU down"
+                                                   : "The GPU reached its critical temperature";
     match.cure = kHeatCure;
     match.command = "";
     match.evidence.push_back(evidence("kernel log", hit.text));

@@ -32,9 +32,9 @@ std::vector<Match> stories_that(const Facts& facts, Test&& test) {
 // Under a pass-through driver no other driver can tell: its guests would get a GPU that is not
 // there. A reset that is given up may be followed by one of another kind: a GPU that can be enabled
 // again came back.
-const Ids kVfioDead = {
-    "vfio-pci: Unable to change power state from D3cold to D0, device inaccessible",
-    "vfio-pci: not ready *ms after *; giving up", "vfio-pci: not ready *ms after * *; giving up"};
+const Ids kVfioDead = {"vfio-pci: Unable to change power state from * to D0, device inaccessible",
+                       "vfio-pci: not ready *ms after *; giving up",
+                       "vfio-pci: not ready *ms after * *; giving up"};
 const Ids kVfioAnswers = {"vfio-pci: enabling device (0"};
 const Ids kInvalidationTimeOut = {"DMAR: VT-d detected Invalidation Time-out Error: SID ",
                                   "AMD-Vi: Event logged [IOTLB_INV_TIMEOUT device="};
@@ -156,7 +156,13 @@ std::vector<Match> wedged(const Facts& facts) {
 
 const Ids kSmuSilent = {"amdgpu: ...SMU is in hanged state",
                         "amdgpu: ...SMU: I'm not done with your",
+                        "amdgpu: ...SMU: No response msg_reg: ",  // Linux 7.0
                         "amdgpu: ...SMU: response:0xFFFFFFFF for index"};
+// Older GPUs and kernels. A GPU that works logs a few of them, above all while it starts.
+const Ids kSmuLate = {"amdgpu: ...last message was failed ret is ",
+                      "amdgpu: ...failed to send message ",
+                      "amdgpu: ...Msg issuing pre-check failed and SMU may be"};
+constexpr double kLateSeconds = 20;
 
 // The line of the power controller's silence that came before the work that hangs.
 std::optional<std::string> silent_before(const Machine& machine, const GpuStory& story) {
@@ -166,6 +172,28 @@ std::optional<std::string> silent_before(const Machine& machine, const GpuStory&
     if (says_any(line.text, kSmuSilent)) return line.text;
   }
   return std::nullopt;
+}
+
+// amdgpu talks to the host's driver, and no end: the GPU's registers read as ones, and a bit of
+// them stands for a virtual function.
+void not_reached(const Machine& machine, Match& match) {
+  match.title = "The driver does not get through to the GPU while it starts";
+  match.explanation =
+      "amdgpu waits for the host's driver of a virtual function. Of a whole GPU, that means that "
+      "the GPU's registers read as ones: it has no memory window, or does not answer.";
+  match.cure =
+      "Turn on Above 4G Decoding and Resizable BAR in the firmware and CSM off; then cut the power "
+      "and start again. Of a virtual function: restart the host's driver of the GPU.";
+  match.command = "";
+  match.action = machine.system.hypervisor ? Action::ask_host : Action::power_cycle;
+  for (const auto& address : match.pci)
+    if (const auto* device = pci_device(machine, address);
+        device && !device->bar_sizes_bytes.empty() && device->bar_sizes_bytes[0] == 0) {
+      match.evidence.push_back(evidence(
+          fmt::format("/sys/bus/pci/devices/{}/resource", address.text()), "BAR 0 has no address"));
+      match.action = Action::configure;
+      match.terms = kInFirmware;
+    }
 }
 
 std::vector<Match> hung(const Facts& facts) {
@@ -179,6 +207,11 @@ std::vector<Match> hung(const Facts& facts) {
             "The power controller fell silent before work on the GPU hung, so the work is not the "
             "cause.";
         match.evidence.insert(match.evidence.begin(), evidence("kernel log", *silent));
+      }
+      if (waits_for_host(story.quotes.front())) {
+        const auto* device = story.pci ? pci_device(facts.machine, *story.pci) : nullptr;
+        if (device && unbound(*device)) return false;  // it gave up: gpu-init-failed
+        not_reached(facts.machine, match);
       }
       return true;
     }
@@ -213,18 +246,26 @@ std::vector<Match> power_controller(const Facts& facts) {
   const auto& machine = facts.machine;
   const auto gpus = gpus_on_bus(machine, Vendor::amd);
   std::vector<Match> matches;
-  const auto hits = log_hits(machine, both(kSmuSilent, {"amdgpu: ...SMU is resumed successfully",
-                                                        "amdgpu: ...SMU is initialized success",
-                                                        "amdgpu: Initialized amdgpu ",
-                                                        "amdgpu: GPU reset(*) succeeded!"}));
+  const auto hits = log_hits(
+      machine,
+      both(both(kSmuSilent, kSmuLate),
+           {"amdgpu: ...SMU is resumed successfully", "amdgpu: ...SMU is initialized success",
+            "amdgpu: Initialized amdgpu ", "amdgpu: GPU reset(*) succeeded!"}));
   for (const auto* gpu : gpus) {
     Match match = about(machine, gpu->address);
+    std::optional<double> late_since;
     for (const auto& hit : hits) {
       if (hit.pci ? *hit.pci != gpu->address : gpus.size() > 1) continue;
-      if (!says_any(hit.text, kSmuSilent)) {
+      const auto seconds = machine.kernel_log.lines[hit.line].seconds;
+      const bool late = says_any(hit.text, kSmuLate);
+      if (!late && !says_any(hit.text, kSmuSilent)) {
+        late_since.reset();
         if (may_have_recovered(machine, gpu->address)) match.evidence.clear();
-      } else if (match.evidence.size() < 2)
-        match.evidence.push_back(evidence("kernel log", hit.text));
+        continue;
+      }
+      if (late && !late_since) late_since = seconds;
+      if (late && (!seconds || *seconds - *late_since < kLateSeconds)) continue;
+      if (match.evidence.size() < 2) match.evidence.push_back(evidence("kernel log", hit.text));
     }
     if (!match.evidence.empty()) matches.push_back(std::move(match));
   }
@@ -290,6 +331,13 @@ std::vector<Match> firmware_failed(const Facts& facts) {
       // driver-firmware-missing names the file; what fails for want of it only follows.
       if ((!refused && no_file) || !missing_guc(machine, device->address).empty()) continue;
       if (vendor == Vendor::intel) match.title = "The GPU's scheduler (GuC) did not start";
+      // Many AMD GPUs cannot be reset between two guests, and start once a start of the host.
+      if (vendor == Vendor::amd && refused && machine.system.hypervisor) {
+        match.cure =
+            "Have the host restarted, with its power cut: the GPU was in use before and was not "
+            "reset. If it stays, install the GPU firmware that belongs to this driver.";
+        match.action = Action::ask_host;
+      }
       if (!match.evidence.empty()) matches.push_back(std::move(match));
     }
   }

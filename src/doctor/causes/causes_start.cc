@@ -85,7 +85,8 @@ std::vector<Match> firmware_missing(const Facts& facts) {
       if (device->driver ? !given_up || guc.empty() : machine.system.wsl2) continue;
       auto hits = hits_at(machine, device->address,
                           {"*: Direct firmware load for", "*: ...failed to load firmware",
-                           "*: ...firmware: failed to load", "*: ...Failed to load firmware"});
+                           "*: ...firmware: failed to load", "*: ...Failed to load firmware",
+                           "amdgpu: ...Failed to get gpu_info firmware"});
       std::ranges::move(guc, std::back_inserter(hits));
       if (hits.empty()) continue;
       Match match = at_device(machine, *device);
@@ -380,7 +381,7 @@ std::vector<Match> not_bound(const Facts& facts) {
         match.command = "";
         match.action = Action::configure;
       }
-      if (!machine.kernel_log.readable) {
+      if (!needs_newer_kernel(machine, match) && !machine.kernel_log.readable) {
         match.evidence.push_back(
             evidence("kernel log", machine.kernel_log.error.value_or("could not be read")));
         match.cure = "Run gpuready doctor as root: the kernel log says why, and could not be read.";
@@ -517,7 +518,7 @@ std::vector<Cause> start_causes() {
                "try another slot.",
        .action = Action::power_cycle,
        .backing = Backing::silent,
-       .explains = both(kNotStarted, {"xid-78"}),
+       .explains = both(kNotStarted, {"xid-78", "power-controller-hung"}),
        .match = init_failed},
       {.id = "accelerator-failed",
        .title = "The driver could not start an accelerator",

@@ -34,6 +34,8 @@ constexpr std::string_view kLibraries[] = {
     "libvulkan",
     "libOpenCL",
     "libze_loader",
+    "libze_intel_gpu",  // Intel's compute runtime; its version ends with the build's number
+    "libze_intel_gpu_legacy1",
     "libGL",
     "libEGL",
     "libnvidia-container",  // of the container toolkit, in the toolkit's version
@@ -48,6 +50,7 @@ constexpr const char* kFolders[] = {
     "/usr/lib/x86_64-linux-gnu",
     "/usr/lib/aarch64-linux-gnu",
     "/usr/lib64",
+    "/usr/lib",
     "/usr/local/nvidia/toolkit",  // where the GPU operator installs it
 };
 constexpr std::size_t kMostSearchFolders = 32;

@@ -594,5 +594,63 @@ TEST(Causes, ThreeLinesOfMissingFirmwareAreQuoted) {
   EXPECT_TRUE(found);
 }
 
+// One GPU of Intel and its compute runtime.
+Machine with_runtime(int device_id, const char* driver, const char* kernel, std::string version) {
+  Machine machine;
+  machine.full = machine.kernel_log.readable = true;
+  machine.system.kernel_release = kernel;
+  machine.intel.i915_loaded = machine.intel.xe_loaded = true;
+  auto& device = machine.pci.emplace_back();
+  device.address = address(0x03);
+  device.vendor_id = 0x8086;
+  device.device_id = static_cast<std::uint16_t>(device_id);
+  device.class_code = 0x030000;
+  device.driver = driver;
+  device.is_gpu = true;
+  auto& gpu = machine.gpus.emplace_back();
+  gpu.vendor = Vendor::intel;
+  gpu.pci = device.address;
+  gpu.driver = driver;
+  const std::string name = "libze_intel_gpu.so.1";
+  if (!version.empty())
+    machine.libraries.push_back({name, "/usr/lib64/" + name, std::nullopt, std::move(version)});
+  return machine;
+}
+
+TEST(Causes, IntelsRuntimeIsBlamedForWhatItCannotUseOnly) {
+  const auto told = [](const Machine& machine) { return ids(diagnose(machine)); };
+  const Ids unfit{"intel-runtime-unfit"};
+  EXPECT_EQ(told(with_runtime(0x56a1, "i915", "6.8.1-arch1-1", "1.3.28202")), unfit);
+  EXPECT_EQ(told(with_runtime(0x56a1, "i915", "6.8.1-arch1-1", "1.3.29138")), Ids{});
+  EXPECT_EQ(told(with_runtime(0x56a1, "i915", "6.8.0-60-generic", "1.3.27642")), Ids{});
+  EXPECT_EQ(told(with_runtime(0x56a1, "xe", "6.8.1", "1.3.28202")), Ids{});
+  EXPECT_EQ(told(with_runtime(0xe20b, "xe", "6.14.0", "1.3.27642")), unfit);
+  EXPECT_EQ(told(with_runtime(0xe20b, "xe", "6.14.0", "1.6.35563")), Ids{});
+  EXPECT_EQ(told(with_runtime(0xe20b, "xe", "6.14.0", "")), Ids{}) << "nothing is installed";
+  EXPECT_EQ(told(with_runtime(0x3e92, "i915", "6.14.0", "1.6.35563")), unfit);
+  EXPECT_EQ(told(with_runtime(0x3e92, "i915", "6.14.0", "1.3.30872")), Ids{});
+  auto both = with_runtime(0x3e92, "i915", "6.14.0", "1.6.35563");
+  both.libraries.push_back({"libze_intel_gpu_legacy1.so.1", "/usr/lib64/", {}, "1.3.30872"});
+  EXPECT_EQ(told(both), Ids{});
+  auto small = with_runtime(0xe20b, "xe", "6.14.0", "1.6.35563");
+  small.gpus[0].memory.total_bytes = std::uint64_t{12} << 30;
+  small.pci[0].bar_sizes_bytes = {16u << 20, 0, std::uint64_t{16} << 30};
+  EXPECT_EQ(told(small), Ids{});
+  small.pci[0].bar_sizes_bytes[2] = 256u << 20;
+  EXPECT_EQ(told(small), unfit);
+  small.libraries[0].version = "1.3.31907";
+  EXPECT_EQ(told(small), Ids{});
+}
+
+TEST(Causes, LevelZerosLoaderAloneIsAWarning) {
+  auto machine = with_runtime(0x56a1, "i915", "6.14.0", "");
+  machine.libraries.push_back({"libze_loader.so.1", "/usr/lib64/libze_loader.so.1", {}, "1.17.6"});
+  auto findings = diagnose(machine);
+  ASSERT_EQ(ids(findings), Ids{"intel-runtime-unfit"});
+  EXPECT_EQ(findings[0].severity, Severity::warning);
+  machine.gpus[0].integrated = true;
+  EXPECT_EQ(diagnose(machine).at(0).severity, Severity::info);
+}
+
 }  // namespace
 }  // namespace gpuready::test

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/text.h"
 #include "doctor/sxid.h"
 #include "machines.h"
 
@@ -95,6 +96,56 @@ TEST(KernelSigns, NoRecoveryOfAGpuThatItsDriverDoesNotHold) {
   EXPECT_EQ(last_step(machine), Step::recovered);
   machine.pci[0].driver.reset();
   EXPECT_EQ(last_step(machine), Step::failed);
+}
+
+// The only GPU of a machine, and what one finding says of it.
+struct Wording {
+  const char *driver, *lines;  // without the device's name, separated by line breaks
+  const char* id;
+  Severity severity;
+  Action action;
+  bool bound = true, guest = false;
+};
+
+TEST(KernelSigns, WordingsOfDriversAreKnown) {
+  constexpr Wording kWordings[] = {
+      {"amdgpu", "Unable to change power state from D3hot to D0, device inaccessible",
+       "amd-gpu-lost", Severity::error, Action::power_cycle},
+      {"amdgpu", "WARN: GPU thermal throttling temperature reached, expect performance decrease.",
+       "hardware-slowdown", Severity::warning, Action::check_again},
+      {"amdgpu",
+       "amdgpu: Failed to get gpu_info firmware \"cyan_skillfish_gpu_info.bin\"\n"
+       "amdgpu: Fatal error during GPU init",
+       "driver-firmware-missing", Severity::error, Action::configure, false},
+      {"amdgpu", "amdgpu: PSP load kdb failed!\namdgpu: Fatal error during GPU init",
+       "gpu-firmware-failed", Severity::error, Action::configure, false},
+      {"amdgpu", "amdgpu: PSP load kdb failed!\namdgpu: Fatal error during GPU init",
+       "gpu-firmware-failed", Severity::error, Action::ask_host, false, true},
+      {"i915", "[drm] Resetting rcs0 for hang on rcs0", "gpu-hung", Severity::warning,
+       Action::check_again},
+      {"i915", "[drm] Resetting rcs0 for preemption time out", "gpu-hung", Severity::warning,
+       Action::check_again},
+  };
+  for (const auto& wording : kWordings) {
+    auto machine = radeons(1);
+    const std::string driver = wording.driver;
+    auto& device = machine.pci[0];
+    device.vendor_id = driver == "i915" ? 0x8086 : 0x1002;
+    machine.gpus[0].vendor = driver == "i915" ? Vendor::intel : Vendor::amd;
+    machine.amd.module_loaded = driver == "amdgpu";
+    machine.intel.i915_loaded = driver == "i915";
+    device.driver = machine.gpus[0].driver = driver;
+    if (!wording.bound) device.driver.reset(), machine.gpus[0].driver.reset();
+    if (wording.guest) machine.system.hypervisor = "kvm";
+    double seconds = 10;
+    for (const auto line : split(wording.lines, "\n"))
+      test::log(machine, driver + " 0000:03:00.0: " + std::string(line), seconds++);
+    const auto findings = diagnose(machine);
+    ASSERT_FALSE(findings.empty()) << wording.lines;
+    EXPECT_EQ(findings[0].id, wording.id) << wording.lines;
+    EXPECT_EQ(findings[0].severity, wording.severity) << wording.lines;
+    EXPECT_EQ(findings[0].action, wording.action) << wording.lines;
+  }
 }
 
 TEST(Sxid, TheLineIsRead) {
