@@ -70,6 +70,7 @@ constexpr std::string_view kTopics[] = {
     "swiotlb",
     "mlx5_core ",
     "mlx4_core ",
+    "mlx4_core: probe of ",
     "habanalabs ",
     "cma: ",
 };
@@ -90,11 +91,12 @@ Parsed split_time(std::string_view line) {
 
 // Those whose messages begin "NAME: ". Of devices any driver may write.
 constexpr std::string_view kWriters[] = {
-    "NVRM",       "nvidia",   "nvidia-nvlink", "nvidia-uvm", "nvidia_uvm", "nvidia-modeset",
-    "nvidia_drm", "nouveau",  "amdgpu",        "amdkfd",     "kfd",        "radeon",
-    "i915",       "xe",       "nvgpu",         "dxgk",       "hv_vmbus",   "DMAR",
-    "AMD-Vi",     "PM",       "ACPI",          "Lockdown",   "PKCS#7",     "secureboot",
-    "vfio_pci",   "vfio-pci", "drm",           "cma",        "mlx5_core",  "nvidia-vgpu-vfio"};
+    "NVRM",       "nvidia",     "nvidia-nvlink", "nvidia-uvm", "nvidia_uvm", "nvidia-modeset",
+    "nvidia_drm", "nouveau",    "amdgpu",        "amdkfd",     "kfd",        "radeon",
+    "i915",       "xe",         "nvgpu",         "dxgk",       "hv_vmbus",   "DMAR",
+    "AMD-Vi",     "PM",         "ACPI",          "Lockdown",   "PKCS#7",     "secureboot",
+    "vfio_pci",   "vfio-pci",   "drm",           "cma",        "mlx5_core",  "nvidia-vgpu-vfio",
+    "mlx4_core",  "nv_peer_mem"};
 // Families: "nvidia-nvswitch3", "vfio_iommu_type1_attach_group".
 constexpr std::string_view kWriterFamilies[] = {"nvidia-nvswitch", "vfio", "nvidia_"};
 // The kernel's messages that name no writer.
