@@ -14,6 +14,7 @@ namespace {
 constexpr std::string_view kTopics[] = {
     "NVRM",
     "nvidia",
+    "nv_peer_mem: ",
     "Xid",
     "nouveau",
     "amdgpu",
