@@ -13,8 +13,11 @@ namespace gpuready::doctor {
 namespace {
 
 std::vector<Match> too_new(const Facts& facts) {
-  auto matches = refused(facts, {"NVRM: ...in this system is not supported by the",
-                                 "NVRM: ...GPU that is not supported by this driver"});
+  auto matches = refused(facts, {kUnknownGpu, "NVRM: ...GPU that is not supported by this driver"});
+  std::erase_if(matches, [&](const Match& match) {  // gpu-init-failed
+    return match.pci.size() == 1 &&
+           driver_knows(facts.machine, match.pci.front(), match.evidence.front().quote);
+  });
   for (auto& match : refused(facts, {"NVRM: ...vGPU host system is not supported"})) {
     match.title = "The driver's build for vGPU hosts does not support this GPU";
     match.explanation =
@@ -74,6 +77,22 @@ void died_at_work(Match& match) {
   match.command = "nvidia-smi --gpu-reset -i {pci}";
 }
 
+// What the driver logs before it gives up on the GSP, where one line says why.
+struct GspReason {
+  std::string_view line, meaning, cure;
+  Action action;
+};
+constexpr GspReason kGspReasons[] = {
+    {"NVRM: ...Error preparing GSP-RM image",
+     "The machine had no memory for the firmware of the GPU's system processor when the driver "
+     "started the GPU.",
+     "Free memory, or reboot. Persistence (nvidia-persistenced) keeps the driver from starting "
+     "the GPU again later, when memory is short.",
+     Action::reboot},
+    {"NVRM: ...SPDM cannot boot without proper crypto backend", kNoCrypto, kCryptoCure,
+     Action::configure},
+};
+
 std::vector<Match> gsp_failed(const Facts& facts) {
   const auto& machine = facts.machine;
   auto matches =
@@ -82,20 +101,18 @@ std::vector<Match> gsp_failed(const Facts& facts) {
                       "NVRM: ...failed to wait for GFW boot complete",
                       "NVRM: ...RmFetchGspRmImages: No firmware image found",
                       "NVRM: ...GSP-RM proxy boot command failed"});
-  const auto no_memory = log_hits(machine, {"NVRM: ...Error preparing GSP-RM image"});
-  for (auto& match : matches) {
-    if (no_memory.empty()) break;
-    const auto& line = machine.kernel_log.lines[no_memory.back().line].text;
-    match.evidence.front() = evidence("kernel log", line);
-    match.explanation =
-        "The machine had no memory for the firmware of the GPU's system processor when the driver "
-        "started the GPU.";
-    match.cure =
-        "Free memory, or reboot. Persistence (nvidia-persistenced) keeps the driver from starting "
-        "the GPU again later, when memory is short.";
-    match.command = "";
-    match.action = Action::reboot;
-    match.own_cure = true;
+  for (const auto& reason : kGspReasons) {
+    const auto hits = log_hits(machine, {reason.line});
+    if (hits.empty()) continue;
+    for (auto& match : matches) {
+      match.evidence.front() =
+          evidence("kernel log", machine.kernel_log.lines[hits.back().line].text);
+      match.explanation = std::string(reason.meaning);
+      match.cure = std::string(reason.cure);
+      match.command = "";
+      match.action = reason.action;
+      match.own_cure = true;
+    }
   }
   for (const auto& hit : log_hits(machine, {"nvidia: Direct firmware load for nvidia/*/gsp*"}))
     for (auto& match : matches)

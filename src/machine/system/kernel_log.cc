@@ -327,6 +327,7 @@ constexpr ReadNumber kReadNumbers[] = {
     {"SXid (PCI:", "): "},
     {"SXid (PCI:", ", Link "},
     {"loading NVIDIA UNIX ", "  "},
+    {"NVIDIA ", "NVIDIA ", " driver release"},
     {"RmInitAdapter failed! ", "("},
     {"", "the version "},  // of an API mismatch
     {"", "severity("},     // of mlx5's health reports
@@ -354,6 +355,9 @@ constexpr ReadNumber kReadNumbers[] = {
 }  // namespace
 
 bool reads_number(std::string_view line, std::size_t at) {
+  const auto indent = std::min(line.find_first_not_of(' '), at);  // of a record's later lines
+  line.remove_prefix(indent);
+  at -= indent;
   const auto message = parse_message(line);
   if (!message) return false;
   const auto head = line.size() - message->text.size();
