@@ -214,7 +214,7 @@ struct NetworkPort {
   std::map<std::string, std::uint64_t> counters;  // by the kernel's names: "symbol_error"
 };
 struct NetworkAdapter {
-  std::optional<std::string> name;  // "mlx5_0"; absent: no driver is bound to it
+  std::optional<std::string> name;  // "mlx5_0"; absent: no driver offers it
   std::optional<PciAddress> pci;
   std::optional<std::string> driver, firmware, board_id, hca_type;
   std::optional<int> numa_node;

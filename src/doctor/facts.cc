@@ -602,6 +602,43 @@ std::vector<Match> refused(const Facts& facts, const Ids& any) {
   return matches;
 }
 
+bool runs_like(const Machine& machine, const PciAddress& address) {
+  const auto* device = pci_device(machine, address);
+  return device && std::ranges::any_of(machine.pci, [&](const PciDevice& other) {
+           return other.address != address && other.vendor_id == device->vendor_id &&
+                  other.device_id == device->device_id && runs_now(machine, other.address);
+         });
+}
+
+namespace {
+// From which branch on every GPU of these chips is known (names of the PCI ID Repository).
+struct KnownFrom {
+  std::string_view chip;
+  std::uint64_t branch;
+};
+constexpr KnownFrom kKnownFrom[] = {{"GP1", 470},
+                                    {"GV100", 470},
+                                    {"TU1", 535},
+                                    {"GA100", 535},
+                                    {"GH100 [H100 SXM5 80GB]", 530},
+                                    {"GH100 [H100 PCIe]", 530},
+                                    {"GH100", 570}};
+}  // namespace
+
+bool driver_knows(const Machine& machine, const PciAddress& address, std::string_view refusal) {
+  if (runs_like(machine, address)) return true;
+  constexpr std::string_view kBefore = "NVIDIA ", kAfter = " driver release";
+  const auto* device = pci_device(machine, address);
+  const auto end = refusal.find(kAfter);
+  const auto at = end == refusal.npos ? end : refusal.rfind(kBefore, end);
+  if (!device || at == refusal.npos) return false;
+  const auto version = refusal.substr(at + kBefore.size(), end - at - kBefore.size());
+  const auto branch = parse_uint(version.substr(0, version.find('.')));
+  return std::ranges::any_of(kKnownFrom, [&](const KnownFrom& known) {
+    return device->name.value_or("").starts_with(known.chip) && branch >= known.branch;
+  });
+}
+
 int links_up(const Gpu& gpu) {
   return static_cast<int>(std::ranges::count_if(
       gpu.nvlinks, [](const NvLink& link) { return link.up.value_or(false); }));

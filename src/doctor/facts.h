@@ -115,6 +115,19 @@ std::vector<LogHit> resumes(const Machine& machine);
 std::vector<Match> log_matches(const Machine& machine, const Ids& any);
 // The same for what NVIDIA's driver says when it refuses a GPU, without the GPUs that answer now.
 std::vector<Match> refused(const Facts& facts, const Ids& any);
+// What NVIDIA's driver says of a GPU that it does not know.
+inline constexpr std::string_view kUnknownGpu = "NVRM: ...in this system is not supported by the";
+// Of a GPU in confidential computing mode (its libspdm_lkca.c holds stubs).
+inline constexpr std::string_view kNoCrypto =
+    "The GPU is in confidential computing mode, and the driver's module was built for a kernel "
+    "without the cryptography (ECDH, ECDSA) that it needs to talk to the GPU.";
+inline constexpr std::string_view kCryptoCure =
+    "Run a kernel with CONFIG_CRYPTO_ECC, CONFIG_CRYPTO_ECDH and CONFIG_CRYPTO_ECDSA, and build "
+    "the driver's modules for it again.";
+// The driver knows GPUs of this kind: it runs another one here, or its branch is newer than they
+// are. It takes such a GPU for an unknown one where the GPU does not say what it is.
+bool runs_like(const Machine& machine, const PciAddress& address);
+bool driver_knows(const Machine& machine, const PciAddress& address, std::string_view refusal);
 // The line at which NVIDIA's driver that runs now began to load; 0 when the log does not hold it.
 std::size_t load_line(const Machine& machine);
 // The same where every GPU of NVIDIA may have recovered, else 0: what was logged before is history.

@@ -1,7 +1,8 @@
 // Network adapters that training needs, from /sys/class/infiniband (Linux, Documentation/ABI/
 // stable/sysfs-class-infiniband): InfiniBand, RoCE, and Amazon's EFA. The state and the counters of
 // a port are answers of the adapter's firmware, which may never come.
-#include <array>
+#include <algorithm>
+#include <iterator>
 
 #include "base/paths.h"
 #include "base/text.h"
@@ -130,6 +131,15 @@ void read_network(Host& host, Machine& machine) {
       read_adapter(host, kAdapters + (*names)[i] + "/", ports[i], adapter);
     }
   }
+  // An adapter without a name is one that no driver offers here either.
+  const auto offered = [&](const NetworkAdapter& idle) {
+    return !idle.name && std::ranges::any_of(machine.network, [&](const NetworkAdapter& other) {
+      return other.name && other.pci == idle.pci;
+    });
+  };
+  std::vector<NetworkAdapter> adapters;
+  std::ranges::remove_copy_if(machine.network, std::back_inserter(adapters), offered);
+  machine.network = std::move(adapters);
   if (machine.network.empty()) return;
   for (auto& adapter : machine.network) place(host, machine, adapter);
   for (const std::string module : {"nvidia_peermem", "nv_peer_mem"})

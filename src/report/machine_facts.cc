@@ -127,7 +127,8 @@ FactGroup other_software(const Machine& machine) {
 // "port 1: ACTIVE, 400 Gbit/s over 4 lanes, InfiniBand; firmware 28.39.3560; near GPU 0000:17:00.0"
 std::string adapter_text(const NetworkAdapter& adapter) {
   std::vector<std::string> parts;
-  if (!adapter.name) parts.emplace_back("no driver is bound");
+  if (!adapter.name)
+    parts.emplace_back(adapter.driver ? "no InfiniBand device" : "no driver is bound");
   for (const NetworkPort& port : adapter.ports) {
     std::string text = fmt::format("port {}: {}", port.port, port.state.value_or("unknown state"));
     if (port.state != "ACTIVE" && port.physical_state) text += " (" + *port.physical_state + ")";

@@ -115,7 +115,7 @@ FIELDS_OF(NetworkPort) {
 
 FIELDS_OF(NetworkAdapter) {
   visit.about("network_adapter", "An adapter for InfiniBand, RoCE or EFA.");
-  FIELD(name, "Name, such as mlx5_0; absent: no driver is bound to it.");
+  FIELD(name, "Name, such as mlx5_0; absent: no driver offers it to programs.");
   FIELD(pci, "PCI address.");
   FIELD(driver, "The kernel driver bound; absent: none.");
   FIELD(firmware, "Version of its firmware.");

@@ -13,8 +13,11 @@ namespace gpuready::doctor {
 namespace {
 
 std::vector<Match> too_new(const Facts& facts) {
-  auto matches = refused(facts, {"NVRM: ...in this system is not supported by the",
-                                 "NVRM: ...GPU that is not supported by this driver"});
+  auto matches = refused(facts, {kUnknownGpu, "NVRM: ...GPU that is not supported by this driver"});
+  std::erase_if(matches, [&](const Match& match) {  // gpu-init-failed
+    return match.pci.size() == 1 &&
+           driver_knows(facts.machine, match.pci.front(), match.evidence.front().quote);
+  });
   for (auto& match : refused(facts, {"NVRM: ...vGPU host system is not supported"})) {
     match.title = "The driver's build for vGPU hosts does not support this GPU";
     match.explanation =
@@ -129,6 +132,8 @@ constexpr GspReason kGspReasons[] = {
      "Free memory, or reboot. Persistence (nvidia-persistenced) keeps the driver from starting "
      "the GPU again later, when memory is short.",
      "", Action::reboot},
+    {"NVRM: ...SPDM cannot boot without proper crypto backend", kNoCrypto, kCryptoCure, "",
+     Action::configure},
 };
 
 void add_gsp_reason(const Machine& machine, Match& match) {
@@ -433,10 +438,10 @@ std::vector<Cause> adapter_causes() {
        .command = "{do:power-cycle}",
        .action = Action::power_cycle,
        .backing = Backing::silent,
-       .explains = both(kDeadGpu,
-                        {"xid-*", "reset-required", "gsp-failed", "pcie-link-degraded",
-                         "pcie-fatal-error", "pcie-errors", "nvlink-down", "invalid-bar", "no-gpu",
-                         "uvm-stale", "gpu-init-failed", "driver-hung", "probe-timed-out"}),
+       .explains = both(kDeadGpu, {"xid-*", "reset-required", "gsp-failed", "pcie-link-degraded",
+                                   "pcie-fatal-error", "pcie-errors", "nvlink-down", "invalid-bar",
+                                   "no-gpu", "uvm-stale", "gpu-init-failed", "driver-hung",
+                                   "probe-timed-out", "gpu-missing-from-board"}),
        .match = off_the_bus},
       {.id = "gsp-failed",
        .title = "The GPU's system processor (GSP) did not start",

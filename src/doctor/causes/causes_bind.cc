@@ -324,6 +324,7 @@ constexpr Companion kCompanions[] = {
     {"nvidia_drm", "*: [nvidia-drm] [GPU ID * Loading driver"},
     {"nvidia_uvm", "nvidia-uvm: Loaded the UVM driver"},
     {"nvidia_peermem", ""},
+    {"nv_peer_mem", ""},  // its forerunner, of Mellanox
     {"nvidia_fs", "nvidia_fs: registered correctly with major number"}};
 struct Refusal {
   std::string_view pattern;  // behind the module's name
@@ -355,8 +356,8 @@ std::vector<Match> companions_refused(const Facts& facts) {
   const auto& log = machine.kernel_log.lines;
   std::vector<Match> matches;
   for (const auto& [name, loaded_line] : kCompanions) {
-    const bool loaded = (name == "nvidia_uvm" && nvidia.uvm_loaded) ||
-                        (name == "nvidia_peermem" && nvidia.peer_memory);
+    const bool peer = name == "nvidia_peermem" || name == "nv_peer_mem";
+    const bool loaded = (name == "nvidia_uvm" && nvidia.uvm_loaded) || (peer && nvidia.peer_memory);
     if (loaded) continue;
     Match match = about_all(machine, Vendor::nvidia);
     const Refusal* why = nullptr;
@@ -382,10 +383,13 @@ std::vector<Match> companions_refused(const Facts& facts) {
     if (const auto rebuild = rebuild_cure(machine); rebuild && why->cure == kRebuild)
       match.cure = *rebuild + ", rebuild the initramfs, and reboot.";
     if (why->cure != kRebuild) match.command = "{do:install-open-driver}";
-    if (name == "nvidia_peermem" && why->cure == kRebuild) {
+    if (peer && why->cure == kRebuild) {
       match.cure =
-          "Rebuild the driver's modules against the installed OFED (or remove it, and use "
-          "DMA-BUF), and load the module again.";
+          name == "nv_peer_mem"
+              ? "Remove nv_peer_mem, and load nvidia-peermem, which is part of the driver since "
+                "470; or rebuild it against the installed OFED."
+              : "Rebuild the driver's modules against the installed OFED (or remove it, and use "
+                "DMA-BUF), and load the module again.";
       match.command = "";
     }
     matches.push_back(std::move(match));

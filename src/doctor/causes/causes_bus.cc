@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "doctor/facts.h"
+#include "machine/system/kernel_drivers.h"
 #include "machine/system/kernel_log.h"
 
 namespace gpuready::doctor {
@@ -78,6 +79,22 @@ std::vector<Match> no_gpu(const Facts& facts) {
     match.evidence.push_back(evidence("/proc/driver/nvidia/version",
                                       machine.nvidia.module_version.value_or("module loaded")));
   }
+  return {match};
+}
+
+// Boards with NVSwitches carry eight GPUs, those of a DGX-2 sixteen at twelve switches (NVIDIA,
+// Fabric Manager User Guide). A virtual machine may be given some of both.
+std::vector<Match> board_incomplete(const Facts& facts) {
+  const auto& machine = facts.machine;
+  if (machine.system.hypervisor || in_container(machine) || !bus_seen(machine)) return {};
+  const auto switches = nvswitches(machine);
+  const auto gpus = std::ranges::count(machine.gpus, Vendor::nvidia, &Gpu::vendor);
+  const auto expected = switches >= 12 ? 16 : 8;
+  if (switches == 0 || gpus == 0 || gpus >= expected) return {};
+  Match match;
+  match.title = fmt::format("{} of the {} GPUs of this board are on the bus", gpus, expected);
+  match.evidence.push_back(evidence("/sys/bus/pci/devices",
+                                    fmt::format("{} GPUs beside {} NVSwitches", gpus, switches)));
   return {match};
 }
 
@@ -226,8 +243,20 @@ std::vector<Cause> bus_causes() {
                "this virtual machine.",
        .backing = Backing::absent,
        .explains = {"nvml-start-failed", "cuda-start-failed", "nvml-library-missing",
-                    "cuda-library-missing", "expected-gpu-count"},
+                    "cuda-library-missing", "gpu-missing-from-board", "expected-gpu-count"},
        .match = missing},
+      {.id = "gpu-missing-from-board",
+       .title = "A GPU of the board is not on the bus",
+       .explanation =
+           "The machine has NVSwitches, whose boards are never sold with fewer GPUs: one "
+           "lost its power or its link, or the firmware left it out at startup.",
+       .cure = "Cut the machine's power and start it again; if it stays away, read the BMC's log, "
+               "and have the GPU and the board checked.",
+       .command = "{do:power-cycle}",
+       .action = Action::power_cycle,
+       .own_cure = true,
+       .explains = {"expected-gpu-count"},
+       .match = board_incomplete},
       {.id = "wsl1",
        .title = "WSL 1 has no GPU",
        .explanation = "This distribution runs in WSL 1, which has neither GPUs nor a PCI bus.",

@@ -171,8 +171,25 @@ std::vector<Match> without_driver_bound(const Facts& facts) {
   for (const auto& adapter : facts.machine.network) {
     if (adapter.name || !adapter.pci) continue;
     Match match = about(adapter);
-    match.evidence.push_back(evidence(
-        fmt::format("/sys/bus/pci/devices/{}/driver", adapter.pci->text()), "no driver is bound"));
+    match.evidence.push_back(
+        evidence(fmt::format("/sys/bus/pci/devices/{}/driver", adapter.pci->text()),
+                 adapter.driver ? "-> " + *adapter.driver : "no driver is bound"));
+    if (adapter.driver) {  // mlx4_core or mlx5_core
+      const auto half = adapter.driver->substr(0, adapter.driver->find('_')) + "_ib";
+      match.title = "The InfiniBand half of a network adapter's driver is not loaded";
+      match.explanation = fmt::format(
+          "{} drives the adapter, and {}, which offers InfiniBand and RDMA, is not loaded: the "
+          "adapter does not appear as an InfiniBand device.",
+          quote(*adapter.driver), quote(half));
+      match.cure = fmt::format(
+          "Load {0}, also at startup. If the kernel has no such module, install the kernel's "
+          "extra modules (linux-modules-extra, kernel-modules-extra), or build the OFED for this "
+          "kernel.",
+          quote(half));
+      match.command = "modprobe {half}";
+      match.values.emplace_back("half", half);
+      match.evidence.push_back(evidence("/sys/module/" + half, "not loaded"));
+    }
     matches.push_back(std::move(match));
   }
   return matches;
@@ -222,22 +239,38 @@ std::map<PciAddress, Match> not_set_up(const Machine& machine) {
   return by_adapter;
 }
 
+// drivers/net/ethernet/mellanox/mlx4/main.c: its registers (DCS) and doorbells (UAR).
+constexpr std::string_view kNoWindow[] = {"mlx4_core: Missing DCS, aborting",
+                                          "mlx4_core: Missing UAR, aborting"};
+
 std::vector<Match> firmware_failed(const Facts& facts) {
   auto by_adapter = not_set_up(facts.machine);
   std::set<PciAddress> known;
   for (const auto& [address, match] : by_adapter) known.insert(address);
-  for (const auto& hit : log_hits(
-           facts.machine,
-           {"mlx5_core: ...device's health compromised", "mlx5_core: ...Fatal error ",
-            "mlx5_core: ...Health issue observed", "mlx5_core: ...assert_exit_ptr",
-            "mlx5_core: ...synd 0x", "mlx5_core: ...Will cause a leak of a command resource",
-            "mlx5_core: ...canceled on out of queue timeout",
-            "mlx5_core: ...health recovery flow aborted", "mlx5_core: ...mlx5_init_one failed",
-            "mlx5_core: ...in pre-initializing state", "mlx4_core: Internal error detected"})) {
+  for (const auto& hit :
+       log_hits(facts.machine,
+                {"mlx5_core: ...device's health compromised", "mlx5_core: ...Fatal error ",
+                 "mlx5_core: ...Health issue observed", "mlx5_core: ...assert_exit_ptr",
+                 "mlx5_core: ...synd 0x", "mlx5_core: ...Will cause a leak of a command resource",
+                 "mlx5_core: ...canceled on out of queue timeout",
+                 "mlx5_core: ...health recovery flow aborted", "mlx5_core: ...mlx5_init_one failed",
+                 "mlx5_core: ...in pre-initializing state", "mlx4_core: Internal error detected",
+                 kNoWindow[0], kNoWindow[1], "mlx4_core: probe of ",
+                 "mlx4_core: probe with driver mlx4_core failed"})) {
     if (!hit.pci || !is_grave(hit.text) || known.contains(*hit.pci)) continue;
     auto& match = by_adapter[*hit.pci];
     match.pci = {*hit.pci};
     if (match.evidence.size() < 2) match.evidence.push_back(evidence("kernel log", hit.text));
+    if (!says_any(hit.text, kNoWindow)) continue;
+    match.title = "The firmware gave a network adapter no memory window";
+    match.explanation =
+        "A base address register (BAR) of the adapter holds no address, so its driver cannot reach "
+        "it. The GPUs are not affected.";
+    match.cure =
+        "Turn on Above 4G Decoding in the machine's firmware, or boot with pci=realloc; in a "
+        "virtual machine, enlarge its 64-bit MMIO space.";
+    match.action = Action::configure;
+    match.terms = kInFirmware;
   }
   std::vector<Match> matches;
   for (auto& [address, match] : by_adapter) {

@@ -185,6 +185,7 @@ constexpr StartReason kStartReasons[] = {
      "machine.",
      "Switch the mode off on the host (gpu_admin_tools: --set-cc-mode=off), or hand the GPU to a "
      "confidential virtual machine."},
+    {"NVRM: ...SPDM cannot boot without proper crypto backend", kNoCrypto, kCryptoCure},
     {"NVRM: ...osInitNvMapping: *** Cannot attach gpu",
      "The GPU is at its address and does not answer there as a GPU does.",
      "Cut the power and start again; if it stays, look at its slot, riser or cable. In "
@@ -290,6 +291,32 @@ void explain_vfio(const Machine& machine, Match& match) {
   match.terms = kInFirmware;
 }
 
+// A GPU that the driver would know does not say what it is: it is damaged, locked or a share.
+void add_refusal(const Machine& machine, Match& match) {
+  if (match.pci.size() != 1) return;
+  const auto& address = match.pci.front();
+  for (const auto& hit : log_hits(machine, {kUnknownGpu})) {
+    if (!hit.pci || *hit.pci != address || !driver_knows(machine, address, hit.text)) continue;
+    match.evidence.insert(match.evidence.begin(), evidence("kernel log", hit.text));
+    match.title = "The driver does not recognise a GPU of a kind that it supports";
+    match.explanation =
+        "The driver supports GPUs of this kind, and this one does not answer as they do: it is "
+        "damaged or locked, or, in a virtual machine, a share of a GPU (vGPU).";
+    if (!machine.system.hypervisor) return;
+    if (runs_like(machine, address)) {
+      match.cure = "Have the host's operator reset or replace this GPU, or take another machine.";
+      match.action = Action::ask_host;
+      return;
+    }
+    match.cure =
+        "If the host hands out shares of the GPU, install the vGPU (GRID) driver of the host's "
+        "release. If it handed in the whole GPU: have the host cut its power, and look at its "
+        "confidential computing mode.";
+    match.action = Action::configure;
+    return;
+  }
+}
+
 bool tells_why(std::string_view line) {
   const auto message = parse_message(line);
   const auto head = line.substr(0, line.size() - (message ? message->text.size() : 0));
@@ -353,6 +380,7 @@ std::vector<Match> init_failed(const Facts& facts) {
       if (last.starts_with("vfio-pci")) explain_vfio(machine, match);
       matches.push_back(std::move(match));
     }
+  for (auto& match : matches) add_refusal(machine, match);
   return matches;
 }
 

@@ -93,7 +93,8 @@ bool has_nvlink5(const Machine& machine) {
 // The links go on as the Fabric Manager left them, and no new multicast group or reset GPU gets in:
 // NCCL fails there with CUDA error 401. Only where the switches are this machine's own.
 std::optional<Match> fabric_without_manager(const Machine& machine) {
-  if (!has_nvswitch(machine) || machine.nvidia.fabric_manager != "not_running") return std::nullopt;
+  if (nvswitches(machine) == 0 || machine.nvidia.fabric_manager != "not_running")
+    return std::nullopt;
   Match match;
   for (const auto& gpu : machine.gpus)
     if (gpu.fabric.state == "completed" && !gpu.mig_enabled.value_or(false) && gpu.pci) {

@@ -1,4 +1,5 @@
 // NVIDIA's module for unified memory, which CUDA needs and NVML does not.
+#include "base/text.h"
 #include "doctor/facts.h"
 #include "machine/gpu_use.h"
 
@@ -25,6 +26,36 @@ std::vector<Match> uvm_missing(const Facts& facts) {
   if (!machine.nvidia.uvm_loaded)
     match.evidence.push_back(evidence("/sys/module/nvidia_uvm", "not loaded"));
   if (node_missing) match.evidence.push_back(evidence("/dev/nvidia-uvm", "no such device node"));
+  return {match};
+}
+
+// At its start the open flavour's nvidia-uvm sets up a mirror of the machine's memory (HMM), for
+// which kernels with randomised addresses may have no room left. It says so only with
+// uvm_debug_prints, and then as here (CUDA 13.2, release notes, "Known Issues"); else it shows in
+// that everything is in place and cuInit gives 3.
+std::vector<Match> mirror_failed(const Facts& facts) {
+  const auto& machine = facts.machine;
+  const auto& nvidia = machine.nvidia;
+  if (!cuda_unknown(machine) || !node_platform(machine) || !nvidia.uvm_loaded) return {};
+  Match match = about_all(machine, Vendor::nvidia);
+  match.evidence.push_back(evidence(*nvidia.cuda_start));
+  for (const auto& hit : log_hits(machine, {"nvidia-uvm: ...request_free_mem_region() err"}))
+    if (hit.line >= load_line(machine) && match.evidence.size() < 2)
+      match.evidence.push_back(evidence("kernel log", hit.text));
+  if (match.evidence.size() > 1) return {match};
+  constexpr std::uint64_t kFirstBranch = 530;  // with HMM
+  const auto* uvm = node(machine, "/dev/nvidia-uvm");
+  const auto branch = parse_uint(split(nvidia.module_version.value_or(""), ".").front());
+  const bool all_in_place = uvm && uvm->openable.value_or(false) && resumes(machine).empty() &&
+                            !in_container(machine) && machine.system.architecture == "x86_64";
+  if (nvidia.cuda_start->code != 3 || nvidia.module_flavour != "open" || !all_in_place ||
+      branch.value_or(0) < kFirstBranch)
+    return {};
+  match.explanation =
+      "The driver answers, and its unified memory module is loaded and may be opened. With the "
+      "open kernel modules this code then mostly means that the module could not mirror the "
+      "machine's memory.";
+  match.evidence.push_back(evidence("/sys/module/nvidia_uvm", "loaded, of the open modules"));
   return {match};
 }
 
@@ -66,6 +97,19 @@ std::vector<Cause> uvm_causes() {
                         Action::ask_host},
        .explains = {"cuda-start-failed", "expected-gpu-count"},
        .match = uvm_missing},
+      {.id = "uvm-mirror-failed",
+       .title = "nvidia-uvm could not mirror the machine's memory (HMM)",
+       .explanation =
+           "The kernel has no range of addresses left for the GPU's memory, so nvidia-uvm "
+           "does not start a GPU, and CUDA does not start.",
+       .cure = "Turn HMM off in nvidia-uvm and load it again; or install a newer kernel, or boot "
+               "with nokaslr.",
+       .command = "echo options nvidia_uvm uvm_disable_hmm=1 > /etc/modprobe.d/nvidia-uvm.conf && "
+                  "rmmod nvidia_uvm && modprobe nvidia_uvm",
+       .action = Action::configure,
+       .terms = kByReload,
+       .explains = {"cuda-start-failed", "expected-gpu-count"},
+       .match = mirror_failed},
       {.id = "uvm-stale",
        .title = "CUDA is stale since the machine slept",
        .explanation = "After a suspend, nvidia-uvm can be left in a state in which CUDA no longer "

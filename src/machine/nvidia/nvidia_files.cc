@@ -189,7 +189,7 @@ bool sees_all_processes(Host& host) { return host.read_text("/proc/2/comm") == "
 // Only machines with NVSwitches need one. From NVLink 5 on these are not PCI functions of the host,
 // so that it is installed counts as well.
 bool wants_fabric_manager(Host& host, const Machine& machine) {
-  return has_nvswitch(machine) || host.exists("/usr/bin/nv-fabricmanager");
+  return nvswitches(machine) > 0 || host.exists("/usr/bin/nv-fabricmanager");
 }
 
 void read_daemons(Host& host, Machine& machine) {

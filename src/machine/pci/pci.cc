@@ -21,7 +21,7 @@ using pci_vendor::kAmd, pci_vendor::kIntel, pci_vendor::kNvidia;
 constexpr std::uint32_t kDisplay = 0x03;        // base class
 constexpr std::uint32_t kAccelerator = 0x1200;  // processing accelerator
 constexpr std::uint32_t kOtherBridge = 0x0680;  // NVSwitch
-constexpr std::uint32_t kEthernet = 0x0200, kInfiniBand = 0x0207;
+constexpr std::uint32_t kEthernet = 0x0200, kInfiniBand = 0x0207, kOtherNetwork = 0x0280;
 
 struct Slot {
   PciAddress address;
@@ -154,18 +154,37 @@ PciDevice identify(Host& host, const Slot& slot) {
   return device;
 }
 
-// An InfiniBand adapter, or an EFA (the ids of Linux's efa driver), without a driver.
+// Whether the half of Mellanox' driver that offers InfiniBand is not loaded. ConnectX-3 that have
+// both kinds of ports are of another class; one with an Ethernet port is in use.
+bool lacks_infiniband(Host& host, const Slot& slot, std::string_view driver) {
+  constexpr std::string_view kCore = "_core";
+  if (driver != "mlx4_core" && driver != "mlx5_core") return false;
+  const std::string half(driver.substr(0, driver.size() - kCore.size()));
+  const auto absent = [&](const std::string& path) {
+    const auto status = host.status(path);
+    return !status && status.error().kind == ErrorKind::not_found;
+  };
+  const auto device = kDevices + slot.address.text();
+  return absent("/sys/module/" + half + "_ib") && absent(device + "/infiniband") &&
+         absent(device + "/net");
+}
+
+// An InfiniBand adapter, or an EFA (the ids of Linux's efa driver), that no driver offers.
 bool is_idle_adapter(Host& host, const Slot& slot) {
   constexpr std::uint16_t kAmazon = 0x1d0f, kFirstEfa = 0xefa0, kLastEfa = 0xefaf;
+  constexpr std::uint16_t kMellanox = 0x15b3;
   const Function function(host, slot.address);
   if (slot.class_code >> 8 == kEthernet) {
     if (function.hex("/vendor") != kAmazon) return false;
     const auto device = function.hex("/device").value_or(0);
     if (device < kFirstEfa || device > kLastEfa) return false;
+  } else if (slot.class_code >> 8 == kOtherNetwork) {
+    if (function.hex("/vendor") != kMellanox) return false;
   } else if (slot.class_code >> 8 != kInfiniBand) {
     return false;
   }
-  return !function.link_name("/driver") && !function.has("/physfn");
+  const auto driver = function.link_name("/driver");
+  return (!driver || lacks_infiniband(host, slot, *driver)) && !function.has("/physfn");
 }
 
 void read_details(Host& host, PciDevice& device) {
@@ -228,8 +247,11 @@ void find_pci(Host& host, Machine& machine) {
   auto slots = list_slots(host);
   choose(host, slots);
   for (const auto& slot : slots) {
-    if (!slot.detailed && is_idle_adapter(host, slot))
-      machine.network.emplace_back().pci = slot.address;
+    if (!slot.detailed && is_idle_adapter(host, slot)) {
+      auto& adapter = machine.network.emplace_back();
+      adapter.pci = slot.address;
+      adapter.driver = Function(host, slot.address).link_name("/driver");
+    }
     if (!slot.detailed) continue;
     const auto& device = machine.pci.emplace_back(identify(host, slot));
     if (!device.is_gpu) continue;

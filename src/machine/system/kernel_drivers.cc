@@ -124,9 +124,9 @@ bool has_gpu_partition(const Machine& machine) {
   return std::ranges::any_of(machine.pci, is_gpu_partition);
 }
 
-bool has_nvswitch(const Machine& machine) {
+std::ptrdiff_t nvswitches(const Machine& machine) {
   constexpr std::uint32_t kOtherBridge = 0x068000;
-  return std::ranges::any_of(machine.pci, [](const PciDevice& device) {
+  return std::ranges::count_if(machine.pci, [](const PciDevice& device) {
     return device.vendor_id == pci_vendor::kNvidia && device.class_code == kOtherBridge;
   });
 }

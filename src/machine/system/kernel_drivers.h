@@ -1,6 +1,7 @@
 // Which kernel drivers make a GPU usable, and which set it aside.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string_view>
 
@@ -31,7 +32,7 @@ bool is_gpu_partition(const PciDevice& device);
 bool has_gpu_partition(const Machine& machine);
 
 // Up to NVLink 4 an NVSwitch is a PCI function of the host.
-bool has_nvswitch(const Machine& machine);
+std::ptrdiff_t nvswitches(const Machine& machine);
 
 // Whether a display shows what this GPU draws: one that loses its driver goes dark.
 enum class DrivesDisplay { no, maybe, yes };

@@ -14,6 +14,7 @@ namespace {
 constexpr std::string_view kTopics[] = {
     "NVRM",
     "nvidia",
+    "nv_peer_mem: ",
     "Xid",
     "nouveau",
     "amdgpu",
@@ -71,6 +72,7 @@ constexpr std::string_view kTopics[] = {
     "swiotlb",
     "mlx5_core ",
     "mlx4_core ",
+    "mlx4_core: probe of ",
     "habanalabs ",
     "cma: ",
 };
@@ -91,11 +93,12 @@ Parsed split_time(std::string_view line) {
 
 // Those whose messages begin "NAME: ". Of devices any driver may write.
 constexpr std::string_view kWriters[] = {
-    "NVRM",       "nvidia",   "nvidia-nvlink", "nvidia-uvm", "nvidia_uvm", "nvidia-modeset",
-    "nvidia_drm", "nouveau",  "amdgpu",        "amdkfd",     "kfd",        "radeon",
-    "i915",       "xe",       "nvgpu",         "dxgk",       "hv_vmbus",   "DMAR",
-    "AMD-Vi",     "PM",       "ACPI",          "Lockdown",   "PKCS#7",     "secureboot",
-    "vfio_pci",   "vfio-pci", "drm",           "cma",        "mlx5_core",  "nvidia-vgpu-vfio"};
+    "NVRM",       "nvidia",     "nvidia-nvlink", "nvidia-uvm", "nvidia_uvm", "nvidia-modeset",
+    "nvidia_drm", "nouveau",    "amdgpu",        "amdkfd",     "kfd",        "radeon",
+    "i915",       "xe",         "nvgpu",         "dxgk",       "hv_vmbus",   "DMAR",
+    "AMD-Vi",     "PM",         "ACPI",          "Lockdown",   "PKCS#7",     "secureboot",
+    "vfio_pci",   "vfio-pci",   "drm",           "cma",        "mlx5_core",  "nvidia-vgpu-vfio",
+    "mlx4_core",  "nv_peer_mem"};
 // Families: "nvidia-nvswitch3", "vfio_iommu_type1_attach_group".
 constexpr std::string_view kWriterFamilies[] = {"nvidia-nvswitch", "vfio", "nvidia_"};
 // The kernel's messages that name no writer.
@@ -326,6 +329,7 @@ constexpr ReadNumber kReadNumbers[] = {
     {"SXid (PCI:", "): "},
     {"SXid (PCI:", ", Link "},
     {"loading NVIDIA UNIX ", "  "},
+    {"NVIDIA ", "NVIDIA ", " driver release"},
     {"RmInitAdapter failed! ", "("},
     {"RmInitAdapter failed! ", ":"},
     {"", "the version "},  // of an API mismatch
@@ -354,6 +358,9 @@ constexpr ReadNumber kReadNumbers[] = {
 }  // namespace
 
 bool reads_number(std::string_view line, std::size_t at) {
+  const auto indent = std::min(line.find_first_not_of(' '), at);  // of a record's later lines
+  line.remove_prefix(indent);
+  at -= indent;
   const auto message = parse_message(line);
   if (!message) return false;
   const auto head = line.size() - message->text.size();

@@ -33,6 +33,7 @@ constexpr const char* kMachine = R"(
   "/sys/devices/pci0000:16/0000:16:02.0/0000:20:00.0/device": "0x2330\n",
   "/sys/devices/pci0000:16/0000:16:02.0/0000:20:00.0/numa_node": "1\n",
   "/sys/devices/pci0000:16/0000:16:01.0/0000:17:00.0/0000:19:00.0/class": "0x020700\n",
+  "/sys/devices/pci0000:16/0000:16:01.0/0000:17:00.0/0000:19:00.0/infiniband/mlx5_0/name": "",
   "/sys/devices/pci0000:80/0000:80:00.0/class": "0x020000\n",
   "/sys/devices/pci0000:80/0000:80:00.0/numa_node": "1\n",
   "/sys/devices/pci0000:90/0000:90:00.0/class": "0x020000\n",
