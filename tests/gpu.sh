@@ -26,11 +26,12 @@ judge() {
   fi
 }
 skipped() { row "$1" SKIPPED "$2"; }
-table() {  # also of a call that is stopped
+exec 3>&1
+table() {  # also of a call that is stopped, whose output may go to a row's log then
   printf '\n%-34s %-7s %s\n' test result detail
   printf '%s\n' "${rows[@]}"
   printf '\n%d passed, %d failed, %d skipped\n' "$((${#rows[@]} - failures - skips))" "$failures" "$skips"
-}
+} >&3
 json() { python3 tests/gpu_checks.py "$@"; }
 
 "$binary" detect --full --json="$results/detect.json" >"$results/detect.txt"

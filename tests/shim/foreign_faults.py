@@ -136,11 +136,11 @@ def reason_of(command, outcome, baseline):
     return conclusion if conclusion != baseline.report.get("conclusion") else None
 
 
-def hidden_link(outcome, spec):
+def hidden_link(report, spec):
     """Why the link does not count, where the surroundings hide it and the answer says so."""
-    status = next(iter(outcome.report.get("gpu_status", [])), {})
+    status = next(iter(report.get("gpu_status", [])), {})
     owed = next((o for o in status.get("obligations", []) if o["kind"] == "host_link"), {})
-    hides = "what=link_" in spec and owed.get("duty") == "hidden" and "host link" in outcome.report["conclusion"]
+    hides = "what=link_" in spec and owed.get("duty") == "hidden" and "host link" in report["conclusion"]
     return owed["reason"] if hides else None
 
 
@@ -150,6 +150,8 @@ def judge(bench, number, drawn):
     outcome = bench.run(command, spec, f"fault-{number}")
     reason = reason_of(command, outcome, baseline)
     effect, what = outcome.effect, outcome.what
+    # gpu-test makes no report; what hides the link is the same for `check`.
+    no_link = hidden_link(bench.baseline.get("check", outcome).report if command.name == "gpu-test" else outcome.report, spec)
     if outcome.exit == 0 and effect == "unknown" and "fault=launch" in spec:  # now slowly
         again = bench.run(command, spec, f"fault-{number}-compared", compare=bench.options.compare)
         effect, what = again.effect or effect, again.what if again.effect else what
@@ -157,8 +159,8 @@ def judge(bench, number, drawn):
         verdict, why = "false alarm", f"exit {outcome.exit} though no fault was made: {reason}"
     elif outcome.exit in (1, 4) and reason:
         verdict, why = "found", f"exit {outcome.exit}: {reason}"
-    elif outcome.exit == 0 and hidden_link(outcome, spec):
-        verdict, why = "not effective", "host link: " + hidden_link(outcome, spec)
+    elif outcome.exit == 0 and no_link:
+        verdict, why = "not effective", "host link: " + no_link
     elif outcome.exit == 0 and (owes == "told" or command.name in ("gpu-test", "doctor")) and reason:
         verdict, why = "found", f"told, exit 0: {reason}"
     elif outcome.exit == 0 and effect is None:
