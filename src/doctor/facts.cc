@@ -579,10 +579,12 @@ Match at_device(const Machine& machine, const PciDevice& device) {
 }
 
 bool needs_newer_kernel(const Machine& machine, Match& match) {
+  const auto& release = machine.system.kernel_release;
   const auto* early = kernel_too_old(machine, match.gpus);
-  if (early == nullptr) return false;
-  match.evidence.push_back(evidence("kernel release", machine.system.kernel_release));
-  match.explanation = "The kernel is older than the support of this GPU in its driver.";
+  // Red Hat brings newer drivers to old kernels.
+  if (early == nullptr || contains(release, ".el")) return false;
+  match.evidence.push_back(evidence("kernel release", release));
+  match.explanation = "The kernel is older than the first that supports this GPU.";
   match.cure = fmt::format("Install a newer kernel: {} supports this GPU.", early->fixed);
   match.command = "";
   match.action = Action::configure;

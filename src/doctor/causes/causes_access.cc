@@ -274,8 +274,15 @@ std::vector<Match> node_permission(const Facts& facts) {
   const auto& machine = facts.machine;
   auto matches = dxg_closed(machine, "EACCES");
   for (auto& match : matches) {
-    match.cure = "Let everybody open /dev/dxg, as WSL does.";
-    match.command = "chmod 0666 /dev/dxg";
+    if ((node(machine, "/dev/dxg")->mode.value_or(0) & kEverybody) == kEverybody) {
+      match.explanation = "Its mode lets everybody in, so something else refuses this process.";
+      match.cure =
+          "Look at what surrounds the process: a sandbox (AppArmor, systemd's DeviceAllow), a user "
+          "namespace, a file system mounted with nodev.";
+    } else {
+      match.cure = "Let everybody open /dev/dxg, as WSL does.";
+      match.command = "chmod 0666 /dev/dxg";
+    }
   }
   for (const auto& ways : kWays) {
     auto found = trouble(machine, ways.vendor, NodeState::no_permission);

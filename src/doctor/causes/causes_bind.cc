@@ -77,12 +77,25 @@ bool is_realtime(std::string_view release) {
   });
 }
 
+// Oracle's, Amazon's and Red Hat's special kernels name the package in ways of their own.
+std::string headers_command(std::string_view release) {
+  for (const auto special : {"uek", "amzn", "+"})
+    if (contains(release, special)) return {};
+  return std::string(release.ends_with("-pve") ? "apt-get install proxmox-headers-{kernel}"
+                                               : "{do:install-headers}") +
+         " && {do:rebuild-modules}";
+}
+
 std::optional<Obstacle> obstacle(const Machine& machine) {
   const auto& nvidia = machine.nvidia;
   if (nvidia.libraries.empty() && nvidia.modules_from.value_or("none") == "none")
     return std::nullopt;
+  const auto& release = machine.system.kernel_release;
+  // Known only where the modules are built on the machine.
+  const bool lacks_headers = !nvidia.kernel_headers.value_or(true);
+  const bool built = nvidia.module_installed.value_or(false) || !nvidia.kernel_headers;
   const auto option = blocking_option(machine);
-  if (option || nvidia.module_blocked) {
+  if ((option || nvidia.module_blocked) && (built || (!is_realtime(release) && !lacks_headers))) {
     const auto& block = nvidia.module_blocked;
     const auto colon = option ? std::string::npos : block->find(": ");
     return Obstacle{
@@ -96,26 +109,21 @@ std::optional<Obstacle> obstacle(const Machine& machine) {
         option ? evidence("/proc/cmdline", *option)
                : evidence(block->substr(0, colon), block->substr(colon + 2))};
   }
-  const bool built_here = nvidia.modules_from == "dkms" || nvidia.modules_from == "akmods" ||
-                          nvidia.modules_from == "runfile";
-  if (nvidia.module_installed.value_or(false) || !built_here) return std::nullopt;
-  const auto& release = machine.system.kernel_release;
+  if (built) return std::nullopt;
   if (is_realtime(release))
     return Obstacle{"NVIDIA's driver does not support this real-time kernel",
                     "NVIDIA's modules refuse to be built for kernels with PREEMPT_RT.",
                     "Boot the distribution's ordinary kernel; or build the modules with "
                     "IGNORE_PREEMPT_RT_PRESENCE=1, which NVIDIA does not support.",
                     "", evidence("kernel release", release)};
-  if (nvidia.kernel_headers.value_or(true)) return std::nullopt;
+  if (!lacks_headers) return std::nullopt;
   return Obstacle{"NVIDIA's kernel module could not be built: the kernel's headers are missing",
                   "The driver's modules are built on this machine, which needs the headers of the "
                   "running kernel.",
                   "Install the headers of the running kernel, rebuild the driver's modules, and "
                   "reboot or load the driver. A package that follows the kernel "
                   "(linux-headers-amd64, linux-headers-generic, kernel-devel-matched) keeps it so.",
-                  (release.ends_with("-pve") ? "apt-get install proxmox-headers-{kernel}"
-                                             : "{do:install-headers}") +
-                      std::string(" && {do:rebuild-modules}"),
+                  headers_command(release),
                   evidence("/lib/modules/" + release + "/build", "missing")};
 }
 

@@ -299,8 +299,12 @@ std::vector<Match> overheated(const Machine& machine) {
     if (!hit.pci || pci_device(machine, *hit.pci) == nullptr) continue;
     Match match = about(machine, *hit.pci);
     if (!matches.empty() && matches.back().pci == match.pci) continue;
-    match.title = says_any(hit.text, {kThrottled}) ? "Heat slowed the GPU down"
-                                                   : "The GPU reached its critical temperature";
+    if (says_any(hit.text, {kThrottled})) {
+      match.title = "Heat slowed the GPU down";
+      match.explanation = "The GPU lowers its clocks where it gets too hot.";
+    } else {
+      match.title = "The GPU reached its critical temperature";
+    }
     match.cure = kHeatCure;
     match.command = "";
     match.evidence.push_back(evidence("kernel log", hit.text));
@@ -331,8 +335,10 @@ std::vector<Match> misread_power(const Facts& facts) {
   return each_gpu(facts, [&](const Gpu& gpu, Match& match) {
     const auto bits = gpu.clock_event_reasons.value_or(0);
     const std::uint64_t draw_mw = gpu.power.draw_mw.value_or(0);
-    const auto& most = gpu.power.max_limit_mw ? gpu.power.max_limit_mw : gpu.power.limit_mw;
-    if ((bits & kSwPowerCap) == 0 || !most || *most == 0 || draw_mw * 2 <= *most * 3ull) return;
+    // A laptop tells only the limit of the moment, which it may pass by far.
+    const bool told = gpu.power.max_limit_mw.has_value();
+    const std::uint64_t most = (told ? gpu.power.max_limit_mw : gpu.power.limit_mw).value_or(0);
+    if ((bits & kSwPowerCap) == 0 || most == 0 || draw_mw * 2 <= most * (told ? 3 : 10)) return;
     match.title = "The GPU reports more power than it can draw, and is slowed down for it";
     match.explanation =
         "The driver lowers the clocks because of a power reading that is far above every limit of "
@@ -344,7 +350,9 @@ std::vector<Match> misread_power(const Facts& facts) {
     match.terms = kByReboot;
     match.evidence = {
         evidence("nvmlDeviceGetPowerUsage", fmt::format("{} mW", draw_mw)),
-        evidence("nvmlDeviceGetPowerManagementLimitConstraints", fmt::format("{} mW", *most)),
+        evidence(told ? "nvmlDeviceGetPowerManagementLimitConstraints"
+                      : "nvmlDeviceGetEnforcedPowerLimit",
+                 fmt::format("{} mW", most)),
         evidence("nvmlDeviceGetCurrentClocksEventReasons", fmt::format("0x{:x}", bits))};
   });
 }

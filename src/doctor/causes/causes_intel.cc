@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "doctor/facts.h"
 #include "doctor/known_faults.h"
+#include "machine/system/kernel_drivers.h"
 
 namespace gpuready::doctor {
 namespace {
@@ -128,7 +129,9 @@ std::vector<Match> runtime_unfit(const Facts& facts) {
     // Beside another GPU the processor's own graphics are not missed, and loaders come as a part of
     // other software.
     const bool needed = machine.gpus.size() == 1 && why->severity == Severity::error;
-    match.severity = gpu.integrated && !needed ? Severity::info : why->severity;
+    const bool spare = gpu.integrated || (why->severity == Severity::warning &&
+                                          drives_display(machine, *device) == DrivesDisplay::yes);
+    match.severity = spare && !needed ? Severity::info : why->severity;
     for (const auto name : {"libze_loader.so.", "libze_intel_gpu.so."})
       if (const auto* library = installed(machine, name))
         match.evidence.push_back(evidence(library->path, library->version.value_or("")));

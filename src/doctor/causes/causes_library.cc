@@ -124,7 +124,11 @@ std::vector<Match> wsl_without_gpu(const Facts& facts) {
   if (in_container(machine)) {
     if (!asked) return {};
     match.title = "The container was given no GPU";
-    match.explanation = "WSL 2 hands its GPU in as /dev/dxg, and the container lacks it.";
+    match.explanation =
+        "WSL 2 hands its GPU in as /dev/dxg, if there is one, and the container lacks it.";
+    // An image with a toolkit may do work for the processor.
+    const auto wanted = machine.visibility.nvidia_visible_devices.value_or("void");
+    if (wanted.empty() || wanted == "void" || wanted == "none") match.severity = Severity::warning;
     match.evidence.push_back(evidence("/dev/dxg", "no such device node"));
     cure_in_container(match, machine, Ask::nvidia_gpus);
     return {match};

@@ -76,7 +76,12 @@ std::vector<Match> ended(const Facts& facts, std::string_view outcome, std::stri
 std::vector<Match> hung(const Facts& facts) {
   auto matches = ended(facts, "hung", "hangs", true);
   if (!suspects(facts.machine, Vendor::nvidia)) return matches;
+  const auto done = log_hits(facts.machine, {"NVRM: ...Continuing with GPU removal for device "});
   for (auto& match : refused(facts, {"NVRM: ...Attempting to remove device "})) {
+    if (std::ranges::any_of(done, [&](const LogHit& hit) {
+          return hit.pci && std::ranges::count(match.pci, *hit.pci) > 0;
+        }))
+      continue;
     match.title = "The driver waits in vain for programs to let go of a GPU that it shall give up";
     match.explanation =
         "The GPU is being taken from the driver (for a virtual machine, or as an external one) "

@@ -162,7 +162,7 @@ const Ids kSmuSilent = {"amdgpu: ...SMU is in hanged state",
 const Ids kSmuLate = {"amdgpu: ...last message was failed ret is ",
                       "amdgpu: ...failed to send message ",
                       "amdgpu: ...Msg issuing pre-check failed and SMU may be"};
-constexpr double kLateSeconds = 20;
+constexpr double kLateSeconds = 20, kOneSilenceSeconds = 120;
 
 // The line of the power controller's silence that came before the work that hangs.
 std::optional<std::string> silent_before(const Machine& machine, const GpuStory& story) {
@@ -253,7 +253,7 @@ std::vector<Match> power_controller(const Facts& facts) {
             "amdgpu: Initialized amdgpu ", "amdgpu: GPU reset(*) succeeded!"}));
   for (const auto* gpu : gpus) {
     Match match = about(machine, gpu->address);
-    std::optional<double> late_since;
+    std::optional<double> late_since, late_last;
     for (const auto& hit : hits) {
       if (hit.pci ? *hit.pci != gpu->address : gpus.size() > 1) continue;
       const auto seconds = machine.kernel_log.lines[hit.line].seconds;
@@ -263,7 +263,10 @@ std::vector<Match> power_controller(const Facts& facts) {
         if (may_have_recovered(machine, gpu->address)) match.evidence.clear();
         continue;
       }
-      if (late && !late_since) late_since = seconds;
+      // Single late answers, hours apart, are none that stays away.
+      const bool apart = late_last && seconds && *seconds - *late_last > kOneSilenceSeconds;
+      if (late && (!late_since || apart)) late_since = seconds;
+      if (late) late_last = seconds;
       if (late && (!seconds || *seconds - *late_since < kLateSeconds)) continue;
       if (match.evidence.size() < 2) match.evidence.push_back(evidence("kernel log", hit.text));
     }

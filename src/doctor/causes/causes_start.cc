@@ -259,7 +259,8 @@ bool add_reason(const Machine& machine, std::size_t first, Match& match) {
 void cure_in_guest(const Machine& machine, Match& match) {
   constexpr std::uint16_t kA10 = 0x2236;  // Azure hands out shares of them only (NVads A10 v5)
   const auto* device = match.pci.empty() ? nullptr : pci_device(machine, match.pci.front());
-  if (device && device->device_id == kA10 && contains(machine.system.kernel_release, "azure")) {
+  if (device && device->device_id == kA10 && contains(machine.system.kernel_release, "azure") &&
+      !log_hits(machine, {"NVRM: RmInitAdapter failed! (0x*:0x56:"}).empty()) {  // not supported
     match.explanation = "Azure hands A10s out as virtual GPUs, which only the GRID driver starts.";
     match.cure = "Remove the ordinary driver and install Azure's GRID driver.";
     match.action = Action::configure;

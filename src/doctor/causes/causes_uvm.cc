@@ -1,6 +1,7 @@
 // NVIDIA's module for unified memory, which CUDA needs and NVML does not.
 #include "base/text.h"
 #include "doctor/facts.h"
+#include "doctor/known_faults.h"
 #include "machine/gpu_use.h"
 
 namespace gpuready::doctor {
@@ -29,6 +30,12 @@ std::vector<Match> uvm_missing(const Facts& facts) {
   return {match};
 }
 
+std::optional<LogHit> met_fatal_error(const Machine& machine) {
+  const auto fatal = log_hits(machine, {"NVRM: ...uvm encountered global fatal error"});
+  if (fatal.empty() || fatal.back().line < load_line(machine)) return std::nullopt;
+  return fatal.back();
+}
+
 // At its start the open flavour's nvidia-uvm sets up a mirror of the machine's memory (HMM), for
 // which kernels with randomised addresses may have no room left. It says so only with
 // uvm_debug_prints, and then as here (CUDA 13.2, release notes, "Known Issues"); else it shows in
@@ -44,6 +51,8 @@ std::vector<Match> mirror_failed(const Facts& facts) {
       match.evidence.push_back(evidence("kernel log", hit.text));
   if (match.evidence.size() > 1) return {match};
   constexpr std::uint64_t kFirstBranch = 530;  // with HMM
+  // nvidia-uvm mirrors memory from Linux 6.1 on; a fatal error of its own is another fault.
+  if (!is_in(machine.system.kernel_release, "6.1..") || met_fatal_error(machine)) return {};
   const auto* uvm = node(machine, "/dev/nvidia-uvm");
   const auto branch = parse_uint(split(nvidia.module_version.value_or(""), ".").front());
   const bool all_in_place = uvm && uvm->openable.value_or(false) && resumes(machine).empty() &&
@@ -64,15 +73,14 @@ std::vector<Match> uvm_stale(const Facts& facts) {
   if (!cuda_unknown(machine)) return {};
   Match match = about_all(machine, Vendor::nvidia);
   match.evidence.push_back(evidence(*machine.nvidia.cuda_start));
-  const auto fatal = log_hits(machine, {"NVRM: ...uvm encountered global fatal error"});
-  if (!fatal.empty() && fatal.back().line >= load_line(machine)) {
+  if (const auto fatal = met_fatal_error(machine)) {
     match.title = "nvidia-uvm has met a fatal error";
     match.explanation =
         "The unified memory module lost a GPU or its page tables, and refuses all further work.";
     match.cure = "Reboot; if it comes again, look for the Xid before it and have the GPU checked.";
     match.command = "reboot";
     match.action = Action::reboot;
-    match.evidence.push_back(evidence("kernel log", fatal.back().text));
+    match.evidence.push_back(evidence("kernel log", fatal->text));
     return {match};
   }
   const auto resumed = resumes(machine);
@@ -102,9 +110,8 @@ std::vector<Cause> uvm_causes() {
        .explanation =
            "The kernel has no range of addresses left for the GPU's memory, so nvidia-uvm "
            "does not start a GPU, and CUDA does not start.",
-       .cure = "Turn HMM off in nvidia-uvm and load it again; or install a newer kernel, or boot "
-               "with nokaslr.",
-       .command = "echo options nvidia_uvm uvm_disable_hmm=1 > /etc/modprobe.d/nvidia-uvm.conf && "
+       .cure = "Turn HMM off in nvidia-uvm and load it again. A newer kernel may have room for it.",
+       .command = "echo options nvidia_uvm uvm_disable_hmm=1 >> /etc/modprobe.d/nvidia-uvm.conf && "
                   "rmmod nvidia_uvm && modprobe nvidia_uvm",
        .action = Action::configure,
        .terms = kByReload,

@@ -38,6 +38,13 @@ std::vector<Match> cuda_hidden(const Facts& facts) {
         evidence("CUDA_VISIBLE_DEVICES", "\"" + *seen.stopped_at + "\": " + seen.reason));
   if (none) {
     if (nvidia.cuda_start) match.evidence.push_back(evidence(*nvidia.cuda_start));
+    // Slurm's word to a job without GPUs (src/interfaces/gres.c), which must not take others' GPUs.
+    if (*variable == "NoDevFiles") {
+      match.title = "Slurm gave this job no GPU";
+      match.explanation = "Slurm hides all GPUs from a job that did not ask for any.";
+      match.cure = "Ask Slurm for GPUs when the job is started.";
+      match.command = "srun --gpus=1 PROGRAM";
+    }
     return {match};
   }
   match.evidence.push_back(evidence(

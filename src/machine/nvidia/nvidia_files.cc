@@ -243,11 +243,20 @@ void find_built_modules(Host& host, NvidiaDriver& nvidia) {
   }
 }
 
-// Debian's module is nvidia-current.ko.
+// As NVIDIA and Debian name it. Whole names, since redaction keeps these (fixed_words.awk).
 bool has_module(Host& host, const std::string& folder) {
-  constexpr std::string_view kFiles[] = {
-      "nvidia.ko",         "nvidia.ko.xz",         "nvidia.ko.zst",        "nvidia.ko.gz",
-      "nvidia-current.ko", "nvidia-current.ko.xz", "nvidia-current.ko.zst"};
+  constexpr std::string_view kFiles[] = {"nvidia.ko",
+                                         "nvidia.ko.xz",
+                                         "nvidia.ko.zst",
+                                         "nvidia.ko.gz",
+                                         "nvidia-current.ko",
+                                         "nvidia-current.ko.xz",
+                                         "nvidia-current.ko.zst",
+                                         "nvidia-current-open.ko",
+                                         "nvidia-current-open.ko.xz",
+                                         "nvidia-current-open.ko.zst",
+                                         "nvidia-tesla-470.ko",
+                                         "nvidia-tesla-470.ko.xz"};
   const auto names = host.list_directory(folder);
   return names && std::ranges::any_of(*names, [&](const std::string& name) {
            return std::ranges::find(kFiles, name) != std::end(kFiles);

@@ -126,8 +126,10 @@ bool has_gpu_partition(const Machine& machine) {
 
 std::ptrdiff_t nvswitches(const Machine& machine) {
   constexpr std::uint32_t kOtherBridge = 0x068000;
+  constexpr std::uint16_t kFirst = 0x1ac0;  // nForce's network adapters of that class are below
   return std::ranges::count_if(machine.pci, [](const PciDevice& device) {
-    return device.vendor_id == pci_vendor::kNvidia && device.class_code == kOtherBridge;
+    return device.vendor_id == pci_vendor::kNvidia && device.class_code == kOtherBridge &&
+           device.device_id >= kFirst;
   });
 }
 

@@ -367,10 +367,25 @@ TEST(Causes, AContainerInWsl2WithAToolkitWantsItsGpu) {
   auto& toolkit = machine.toolkits.emplace_back();
   toolkit.kind = "cuda";
   toolkit.version = "12.4";
-  const auto findings = diagnose(machine);
+  auto findings = diagnose(machine);
+  ASSERT_EQ(ids(findings), Ids{"wsl-driver-missing"});
+  EXPECT_EQ(findings[0].severity, Severity::warning);  // its work may need none
+  EXPECT_EQ(findings[0].command, "docker run --gpus all IMAGE");
+  machine.visibility.nvidia_visible_devices = "all";
+  findings = diagnose(machine);
   ASSERT_EQ(ids(findings), Ids{"wsl-driver-missing"});
   EXPECT_EQ(findings[0].severity, Severity::error);
-  EXPECT_EQ(findings[0].command, "docker run --gpus all IMAGE");
+}
+
+// Slurm says so to a job that asked for no GPU.
+TEST(Causes, AJobWithoutGpusAsksSlurm) {
+  auto machine = healthy();
+  fail_cuda(machine, 100, "CUDA_ERROR_NO_DEVICE");
+  machine.visibility.cuda_visible_devices = "NoDevFiles";
+  const auto findings = diagnose(machine);
+  ASSERT_FALSE(findings.empty());
+  EXPECT_EQ(findings[0].title, "Slurm gave this job no GPU");
+  EXPECT_EQ(findings[0].command, "srun --gpus=1 PROGRAM");
 }
 
 // MPS that is full serves others, and needs no other daemon.

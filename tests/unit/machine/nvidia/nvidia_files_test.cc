@@ -192,6 +192,7 @@ TEST(NvidiaFiles, TheFabricManagerIsFoundWhereverItsPidFileIs) {
   Machine with_switches;
   auto& nvswitch = with_switches.pci.emplace_back();
   nvswitch.vendor_id = 0x10de;
+  nvswitch.device_id = 0x22a3;
   nvswitch.class_code = 0x068000;
   const auto state = [&](const std::string& more) {
     return machine_of(driver_files() + more, "", with_switches).nvidia.fabric_manager;
