@@ -263,7 +263,7 @@ std::vector<Match> power_controller(const Facts& facts) {
         if (may_have_recovered(machine, gpu->address)) match.evidence.clear();
         continue;
       }
-      // Single late answers, hours apart, are none that stays away.
+      // Late answers that are hours apart do not add up.
       const bool apart = late_last && seconds && *seconds - *late_last > kOneSilenceSeconds;
       if (late && (!late_since || apart)) late_since = seconds;
       if (late) late_last = seconds;
