@@ -3,6 +3,7 @@
 #pragma once
 
 #include <charconv>
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -20,8 +21,12 @@ std::string capitalized(std::string text);  // its first letter
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
 // Splits at any character of `separators`; empty pieces are dropped.
 std::vector<std::string_view> split(std::string_view text, std::string_view separators);
+template <std::same_as<std::string> T>
+std::vector<std::string_view> split(T&& temporary, std::string_view) = delete;  // pieces of it would dangle
 // Splits into lines; the last needs no newline; a trailing '\r' is dropped.
 std::vector<std::string_view> lines(std::string_view text);
+template <std::same_as<std::string> T>
+std::vector<std::string_view> lines(T&& temporary) = delete;
 // The text after `prefix`, or nothing when it does not start so.
 std::optional<std::string_view> after_prefix(std::string_view text, std::string_view prefix);
 

@@ -22,7 +22,8 @@ const LibraryFile* installed(const Machine& machine, std::string_view name) {
 }
 
 std::optional<std::uint64_t> build_of(const LibraryFile& runtime) {
-  const auto parts = split(runtime.version.value_or(""), ".");
+  if (!runtime.version) return std::nullopt;
+  const auto parts = split(*runtime.version, ".");
   return parts.size() < 3 ? std::nullopt : parse_uint(parts[2]);
 }
 

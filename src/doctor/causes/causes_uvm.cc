@@ -50,15 +50,15 @@ std::vector<Match> mirror_failed(const Facts& facts) {
     if (hit.line >= load_line(machine) && match.evidence.size() < 2)
       match.evidence.push_back(evidence("kernel log", hit.text));
   if (match.evidence.size() > 1) return {match};
-  constexpr std::uint64_t kFirstBranch = 530;  // with HMM
+  constexpr int kFirstBranch = 530;  // with HMM
   // nvidia-uvm mirrors memory from Linux 6.1 on; a fatal error of its own is another fault.
   if (!is_in(machine.system.kernel_release, "6.1..") || met_fatal_error(machine)) return {};
   const auto* uvm = node(machine, "/dev/nvidia-uvm");
-  const auto branch = parse_uint(split(nvidia.module_version.value_or(""), ".").front());
+  const auto version = parse_version(nvidia.module_version.value_or(""));
   const bool all_in_place = uvm && uvm->openable.value_or(false) && resumes(machine).empty() &&
                             !in_container(machine) && machine.system.architecture == "x86_64";
   if (nvidia.cuda_start->code != 3 || nvidia.module_flavour != "open" || !all_in_place ||
-      branch.value_or(0) < kFirstBranch)
+      !version || version->major() < kFirstBranch)
     return {};
   match.explanation =
       "The driver answers, and its unified memory module is loaded and may be opened. With the "
