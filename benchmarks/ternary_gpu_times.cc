@@ -129,7 +129,7 @@ WholeTimes time_whole(Bench& b, Copies& c, std::int64_t m, const GemvPlan& plan)
 // The same products by groups of columns that have a scale each, which every copy has of its own;
 // `cold_us` is that with a scale a row.
 void time_grouped(Bench& b, Copies& c, std::int64_t m, double cold_us) {
-  for (const std::uint32_t group : {256u, 32u}) {
+  for (const std::uint32_t group : {256u, 128u, 64u, 32u}) {
     const GpuWeightsView& first = c.views[0];
     const std::uint64_t groups = tiles_of(static_cast<std::uint64_t>(first.shape.cols), group);
     const std::uint64_t bytes = std::uint64_t{first.row_tiles} * groups * kTileRows * 4;
@@ -146,8 +146,11 @@ void time_grouped(Bench& b, Copies& c, std::int64_t m, double cold_us) {
     const double us = b.time_us(count, [&] {
       for (const auto& view : views) must(grouped_product().run(call_of(b, c, view, m)));
     });
-    fmt::print("      groups of {:<3} cold {:>7.2f} us, {:.2f} times the speed of row scales\n",
-               group, us, cold_us / us);
+    const double tiles = static_cast<double>(first.row_tiles) * first.col_tiles * kTileBytes;
+    fmt::print(
+        "      groups of {:<3} cold {:>7.2f} us, {:.2f} times the speed of row scales ({:.2f} by "
+        "bytes)\n",
+        group, us, cold_us / us, tiles / (tiles + static_cast<double>(bytes)));
   }
 }
 

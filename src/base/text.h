@@ -22,7 +22,8 @@ std::string join(const std::vector<std::string>& parts, std::string_view separat
 // Splits at any character of `separators`; empty pieces are dropped.
 std::vector<std::string_view> split(std::string_view text, std::string_view separators);
 template <std::same_as<std::string> T>
-std::vector<std::string_view> split(T&& temporary, std::string_view) = delete;  // pieces of it would dangle
+std::vector<std::string_view> split(T&& temporary,
+                                    std::string_view) = delete;  // pieces of it would dangle
 // Splits into lines; the last needs no newline; a trailing '\r' is dropped.
 std::vector<std::string_view> lines(std::string_view text);
 template <std::same_as<std::string> T>

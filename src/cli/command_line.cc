@@ -112,7 +112,8 @@ class Help : public CLI::Formatter {
     return option->get_items_expected_min() == 0 ? "[=" + type + "]" : " " + type;
   }
   std::string make_subcommand(const CLI::App* sub) const override {
-    return entry(sub->get_name(), std::string(lines(sub->get_description()).front()));
+    const std::string description = sub->get_description();
+    return entry(sub->get_name(), std::string(lines(description).front()));
   }
   std::string make_footer(const CLI::App* app) const override {
     std::string out;

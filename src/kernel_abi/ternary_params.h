@@ -59,7 +59,7 @@ struct TernaryGemvParams {
 
 // The same of weights whose scales differ within a row; a block takes a row tile and up to 1, 4 or
 // 16 rows of activations.
-inline constexpr unsigned kGroupedWarps = 8;
+inline constexpr unsigned kGroupedWarps = 8;  // that multiply; with up to 4 rows one more adds
 struct TernaryGroupedParams {
   unsigned long long tiles_address;
   unsigned long long scales_address;  // f32 [row_tiles][groups][16]
@@ -69,8 +69,9 @@ struct TernaryGroupedParams {
   unsigned weight_rows, row_tiles, col_tiles;
   unsigned activation_rows, stride, tiled;
   unsigned group, groups;  // columns that share a scale: 32, 64, 128 or 256; groups of a row
-  unsigned chunk_tiles;    // column tiles in shared memory at once; even
-  unsigned output_type;    // 1 f32, 2 bf16, 3 f16
+  // Column tiles in shared memory at once: a multiple of 2, with up to 4 rows of 2 * kGroupedWarps.
+  unsigned chunk_tiles;
+  unsigned output_type;  // 1 f32, 2 bf16, 3 f16
   TernaryAddends addends;
 };
 static_assert(sizeof(TernaryGroupedParams) <= 128);

@@ -15,44 +15,259 @@ inline constexpr u32 kPieces = 4;  // of 32 columns, in a column tile
 
 extern GPUREADY_SHARED __attribute__((aligned(16))) u32 shared_words[];
 
-// Sums of a group by dp4a. Fields are masked but never shifted: field f counts 4^f times.
-template <u32 kCount>
-struct GroupDots {
-  static constexpr u32 kRows = kCount, kPadding = 0;
-  Words4 first[kRows], second[kRows];
-  int parts[kRows][4] = {};
+// The word of four columns from `col` on of a row of activations.
+GPUREADY_DEVICE u64 code_word(const TernaryGroupedParams& p, u32 row, u32 col) {
+  if (p.tiled != 0) return p.codes_address + ternary::tiled_activation(row, col, p.col_tiles);
+  return p.codes_address + static_cast<u64>(row) * p.stride + col;
+}
 
-  static GPUREADY_DEVICE const u32* own_row(const u32* y, u32) { return y; }
-  GPUREADY_DEVICE void load(const u32* y, u32 row_words) {
+// Barriers of the block: a step's terms are there; they have been added. One each for even and odd
+// steps.
+inline constexpr u32 kFilled = 2, kEmptied = 4;
+template <u32 kBarrier, u32 kCount>
+GPUREADY_DEVICE void named_sync() {
+  asm volatile("bar.sync %0, %1;" ::"n"(kBarrier), "n"(kCount) : "memory");
+}
+template <u32 kBarrier, u32 kCount>
+GPUREADY_DEVICE void named_arrive() {
+  asm volatile("bar.arrive %0, %1;" ::"n"(kBarrier), "n"(kCount) : "memory");
+}
+
+// One to four rows, by dp4a. Two column tiles a warp are a step. The warps that multiply never wait
+// for a sum: one more adds the terms of a step while they are at the next.
+template <u32 kRows, u32 kGroupPieces>
+struct FewRows {
+  static constexpr u32 kAtOnce = 2, kSteps = 2;  // tiles; steps whose weights are on their way
+  static constexpr u32 kStepTiles = kWarps * kAtOnce;
+  static constexpr u32 kGroups = kAtOnce * kPieces / kGroupPieces;  // of a warp in a step
+  static constexpr u32 kStepGroups = kWarps * kGroups;
+  static constexpr u32 kOwn = kGroups > 1 ? kGroups / 2 : 1;  // of a lane, once sums are shared out
+  static constexpr u32 kRowsAtOnce = __CUDA_ARCH__ >= 610 ? kRows : 1;
+  static constexpr u32 kAll = kThreads + 32;
+  static constexpr u32 kResults = (kRows * kTileRows + 31) / 32;  // of a lane of the adding warp
+
+  const TernaryGroupedParams& p;
+  const u32 lane = thread_index() % 32, warp = thread_index() / 32;
+  const u32 row_tile = block_index() % p.row_tiles;
+  const u32 first_row = block_index() / p.row_tiles * kRows;
+  const u32 steps = (p.col_tiles + kStepTiles - 1) / kStepTiles;
+  const u32 row_words = p.chunk_tiles * 32;
+  const u32 chunk_groups = p.chunk_tiles * kPieces / kGroupPieces;
+  // In shared memory: codes, their sums a group, the terms of two steps.
+  int* const code_sums = reinterpret_cast<int*>(shared_words + kRows * row_words);
+  float* const terms = reinterpret_cast<float*>(code_sums + kRows * chunk_groups);
+  const char* const weights = reinterpret_cast<const char*>(p.tiles_address) +
+                              static_cast<u64>(row_tile) * p.col_tiles * kTileBytes + lane * 16;
+  // A lane's results of a group: one row of its quad's two, of every other or every half of groups.
+  const u32 own_row = lane / 4 + lane % 2 * 8, own_group = kGroups > 1 ? lane / 2 % 2 * kOwn : 0;
+  const float* const scales = reinterpret_cast<const float*>(p.scales_address) +
+                              static_cast<u64>(row_tile) * p.groups * kTileRows + own_row;
+
+  struct Held {
+    Words4 tiles[kAtOnce];
+    float scales[kOwn];
+  };
+
+  GPUREADY_DEVICE void fetch(u32 step, Held& to) const {
+    const u32 tile = step * kStepTiles + warp * kAtOnce;
+    const u32 group = step * kStepGroups + warp * kGroups + own_group;
 #pragma unroll
+    for (u32 i = 0; i < kAtOnce; ++i) {
+      to.tiles[i] = Words4{0, 0, 0, 0};
+      if (tile + i < p.col_tiles)
+        to.tiles[i] = load_weights(weights + static_cast<u64>(tile + i) * kTileBytes);
+    }
+#pragma unroll
+    for (u32 i = 0; i < kOwn; ++i)
+      to.scales[i] = group + i < p.groups ? scales[(group + i) * kTileRows] : 0;
+  }
+
+  GPUREADY_DEVICE void fill(u32 first_tile) const {
+    const u32 left = p.col_tiles - first_tile;
+    const u32 count = left < p.chunk_tiles ? left : p.chunk_tiles;
+    if (first_tile != 0) named_sync<1, kThreads>();
+#pragma unroll 1
     for (u32 m = 0; m < kRows; ++m) {
-      const Words4* words = reinterpret_cast<const Words4*>(y + m * row_words);
-      first[m] = words[0], second[m] = words[1];
+      const bool there = first_row + m < p.activation_rows;
+      for (u32 tile = warp; tile < count; tile += kWarps)
+        copy_word(
+            shared_words + m * row_words + tile * 32 + place_in_tile(lane),
+            code_word(p, there ? first_row + m : 0, (first_tile + tile) * kTileCols + lane * 4),
+            there);
+    }
+    await_copies();
+    named_sync<1, kThreads>();
+    for (u32 i = thread_index(); i < kRows * chunk_groups; i += kThreads) {
+      const u32 m = i / chunk_groups, piece = i % chunk_groups * kGroupPieces;
+      int sum = 0;
+#pragma unroll
+      for (u32 j = 0; j < kGroupPieces; ++j) {
+        if ((piece + j) / kPieces >= count) break;
+        const u32* y =
+            shared_words + m * row_words + (piece + j) / kPieces * 32 + (piece + j) % kPieces;
+#pragma unroll
+        for (u32 word = 0; word < 8; ++word) sum = dot4(0x01010101u, y[word * 4], sum);
+      }
+      code_sums[i] = sum;
+    }
+    named_sync<1, kThreads>();
+  }
+
+  // Sums of rows g and g + 8 of each group, of this lane's columns: [group * 2 + which].
+  GPUREADY_DEVICE void multiply_tiles(const Held& from, const u32* y,
+                                      int (&sums)[2 * kGroups]) const {
+    int parts[4] = {};
+#pragma unroll
+    for (u32 i = 0; i < kAtOnce; ++i) {
+      const Words4* words = reinterpret_cast<const Words4*>(y + i * 32);
+      const Words4 first = words[0], second = words[1];
+#pragma unroll
+      for (u32 j = 0; j < kPieces; ++j) {
+        // Fields are masked but never shifted: field f counts 4^f times.
+        const u32 w = from.tiles[i][j];
+        parts[0] = dot4(w & 0x03030303u, first[j], parts[0]);
+        parts[1] = dot4(w & 0x0C0C0C0Cu, first[j], parts[1]);
+        parts[2] = dot4(w & 0x30303030u, second[j], parts[2]);
+        parts[3] = dot4(w & 0xC0C0C0C0u, second[j], parts[3]);
+        const u32 piece = i * kPieces + j;
+        if ((piece + 1) % kGroupPieces != 0) continue;
+        sums[piece / kGroupPieces * 2] = parts[0] + (parts[2] >> 4);
+        sums[piece / kGroupPieces * 2 + 1] = (parts[1] >> 2) + (parts[3] >> 6);
+        parts[0] = parts[1] = parts[2] = parts[3] = 0;
+      }
     }
   }
-  GPUREADY_DEVICE void add_piece(u32 w, u32 j) {
+
+  // The lanes that `mask` tells apart keep `a`, or, where `second`, `b`; each gives the other away.
+  static GPUREADY_DEVICE int exchanged(bool second, int a, int b, u32 mask) {
+    const int kept = second ? b : a, given = second ? a : b;
+    return kept + static_cast<int>(shuffle_xor(static_cast<u32>(given), mask));
+  }
+  // Sums of a quad, each at one lane, by as few exchanges as there are lanes to share them.
+  GPUREADY_DEVICE void share_out(const int (&sums)[2 * kGroups], int (&own)[kOwn]) const {
+    const bool odd = lane % 2 != 0, upper = lane / 2 % 2 != 0;
+    int half[kGroups];
 #pragma unroll
-    for (u32 m = 0; m < kRows; ++m) {
-      parts[m][0] = dot4(w & 0x03030303u, first[m][j], parts[m][0]);
-      parts[m][1] = dot4(w & 0x0C0C0C0Cu, first[m][j], parts[m][1]);
-      parts[m][2] = dot4(w & 0x30303030u, second[m][j], parts[m][2]);
-      parts[m][3] = dot4(w & 0xC0C0C0C0u, second[m][j], parts[m][3]);
+    for (u32 g = 0; g < kGroups; ++g) half[g] = exchanged(odd, sums[2 * g], sums[2 * g + 1], 1);
+#pragma unroll
+    for (u32 i = 0; i < kOwn; ++i)
+      own[i] = kGroups > 1 ? exchanged(upper, half[i], half[kGroups - kOwn + i], 2)
+                           : exchanged(false, half[0], half[0], 2);
+  }
+
+  // `chunk_step`: where the codes in shared memory begin.
+  template <u32 kParity>
+  GPUREADY_DEVICE void take(u32 step, u32 chunk_step, Held& now) const {
+    if (step >= 2) named_sync<kEmptied + kParity, kAll>();
+    const u32 tile = (step - chunk_step) * kStepTiles + warp * kAtOnce;
+    if (chunk_step * kStepTiles + tile < p.col_tiles) {
+      const u32 group = tile * kPieces / kGroupPieces + own_group;
+#pragma unroll kRowsAtOnce
+      for (u32 m = 0; m < kRows; ++m) {
+        int sums[2 * kGroups], own[kOwn];
+        multiply_tiles(now, shared_words + m * row_words + tile * 32 + lane % 4 * 8, sums);
+        share_out(sums, own);
+        float* to = terms +
+                    ((kParity * kRows + m) * kStepGroups + warp * kGroups + own_group) * kTileRows +
+                    own_row;
+#pragma unroll
+        for (u32 i = 0; i < kOwn; ++i)
+          to[i * kTileRows] =
+              multiply(to_float(own[i] - code_sums[m * chunk_groups + group + i]), now.scales[i]);
+      }
+    }
+    fetch(step + kSteps, now);
+    named_arrive<kFilled + kParity, kAll>();
+  }
+
+  GPUREADY_DEVICE void produce() const {
+    Held held[kSteps];
+#pragma unroll
+    for (u32 i = 0; i < kSteps; ++i) fetch(i, held[i]);
+    await_previous();
+    const u32 chunk_steps = p.chunk_tiles / kStepTiles;
+    u32 chunk_step = 0;
+#pragma unroll 1
+    for (u32 step = 0; step < steps; step += 2) {
+      if (step == 0 || step - chunk_step >= chunk_steps) fill((chunk_step = step) * kStepTiles);
+      take<0>(step, chunk_step, held[0]);
+      if (step + 1 >= steps) break;
+      if (step + 1 - chunk_step >= chunk_steps) fill((chunk_step = step + 1) * kStepTiles);
+      take<1>(step + 1, chunk_step, held[1]);
     }
   }
-  // Calls give(row of activations, row of weights of 16, sum), each by one lane, and begins again.
-  template <class Give>
-  GPUREADY_DEVICE void end_group(u32 lane, Give give) {
+
+  // The terms of a step.
+  template <u32 kParity>
+  GPUREADY_DEVICE void add_step(u32 step, const float* const (&own)[kResults],
+                                float (&values)[kResults]) const {
+    constexpr u32 kTogether = 8;  // loads
+    const u32 left = p.groups - step * kStepGroups;
+    const u32 count = left < kStepGroups ? left : kStepGroups;
+    named_sync<kFilled + kParity, kAll>();
+    u32 at = kParity * kRows * kStepGroups * kTileRows, group = 0;
+    for (; group + kTogether <= count; group += kTogether, at += kTogether * kTileRows) {
+      float some[kTogether][kResults];
 #pragma unroll
-    for (u32 m = 0; m < kRows; ++m) {
-      const int low = sum_of_quad(parts[m][0] + (parts[m][2] >> 4));
-      const int high = sum_of_quad((parts[m][1] >> 2) + (parts[m][3] >> 6));
-      parts[m][0] = parts[m][1] = parts[m][2] = parts[m][3] = 0;
-      if (lane % 4 != m % 4) continue;
-      give(m, lane / 4, low);
-      give(m, lane / 4 + 8, high);
+      for (u32 g = 0; g < kTogether; ++g)
+#pragma unroll
+        for (u32 i = 0; i < kResults; ++i) some[g][i] = own[i][at + g * kTileRows];
+#pragma unroll
+      for (u32 g = 0; g < kTogether; ++g)
+#pragma unroll
+        for (u32 i = 0; i < kResults; ++i) values[i] = add(values[i], some[g][i]);
     }
+    for (; group < count; ++group, at += kTileRows)
+#pragma unroll
+      for (u32 i = 0; i < kResults; ++i) values[i] = add(values[i], own[i][at]);
+    if (step + 2 < steps) named_arrive<kEmptied + kParity, kAll>();
+  }
+
+  GPUREADY_DEVICE void add_up() const {
+    await_previous();
+    float values[kResults] = {};
+    const float* own[kResults];
+#pragma unroll
+    for (u32 i = 0; i < kResults; ++i) {
+      const u32 result = lane + 32 * i < kRows * kTileRows ? lane + 32 * i : 0;
+      own[i] = terms + (result / kTileRows * kStepGroups) * kTileRows + result % kTileRows;
+    }
+#pragma unroll 1
+    for (u32 step = 0; step < steps; step += 2) {
+      add_step<0>(step, own, values);
+      if (step + 1 < steps) add_step<1>(step + 1, own, values);
+    }
+#pragma unroll
+    for (u32 i = 0; i < kResults; ++i) {
+      const u32 result = lane + 32 * i, m = first_row + result / kTileRows;
+      const u32 row = row_tile * kTileRows + result % kTileRows;
+      if (result >= kRows * kTileRows || row >= p.weight_rows || m >= p.activation_rows) continue;
+      const float step = reinterpret_cast<const GpuActivationRow*>(p.rows_address)[m].step;
+      store_value(p.out_address, p.output_type, p.addends,
+                  static_cast<u64>(m) * p.weight_rows + row, row, multiply(values[i], step));
+    }
+  }
+
+  GPUREADY_DEVICE void run() const {
+    let_next_start();
+    if (warp < kWarps)
+      produce();
+    else
+      add_up();
   }
 };
+
+template <u32 kRows>
+GPUREADY_DEVICE void multiply_few(const TernaryGroupedParams& p) {
+  if (p.group == 32)
+    FewRows<kRows, 1>{p}.run();
+  else if (p.group == 64)
+    FewRows<kRows, 2>{p}.run();
+  else if (p.group == 128)
+    FewRows<kRows, 4>{p}.run();
+  else
+    FewRows<kRows, 8>{p}.run();
+}
 
 #if __CUDA_ARCH__ >= 800
 // 16 rows by matrix instructions, as MatrixProducts has them.
@@ -93,17 +308,11 @@ struct GroupMatrix {
       }
   }
 };
-#endif
-
-// The word of four columns from `col` on of a row of activations.
-GPUREADY_DEVICE u64 code_word(const TernaryGroupedParams& p, u32 row, u32 col) {
-  if (p.tiled != 0) return p.codes_address + ternary::tiled_activation(row, col, p.col_tiles);
-  return p.codes_address + static_cast<u64>(row) * p.stride + col;
-}
 
 // Pieces of 32 columns that share a scale: kOfTile of a tile's four; `tiles` that make a group.
-template <class Sums, u32 kOfTile>
+template <u32 kOfTile>
 GPUREADY_DEVICE void multiply_groups(const TernaryGroupedParams& p, u32 tiles) {
+  using Sums = GroupMatrix;
   constexpr u32 kRows = Sums::kRows;
   const u32 lane = thread_index() % 32, warp = thread_index() / 32;
   const u32 row_tile = block_index() % p.row_tiles;
@@ -200,27 +409,24 @@ GPUREADY_DEVICE void multiply_groups(const TernaryGroupedParams& p, u32 tiles) {
   store_value(p.out_address, p.output_type, p.addends, at, row, multiply(value, step));
 }
 
-template <class Sums>
-GPUREADY_DEVICE void multiply_rows(const TernaryGroupedParams& p) {
-  if (p.group == 32)
-    multiply_groups<Sums, 1>(p, 1);
-  else if (p.group == 64)
-    multiply_groups<Sums, 2>(p, 1);
-  else
-    multiply_groups<Sums, 4>(p, p.group / kTileCols);
-}
+#endif
 
 }  // namespace
 
-GPUREADY_KERNEL(256, 4) void gpuready_ternary_grouped_1(TernaryGroupedParams p) {
-  multiply_rows<GroupDots<1>>(p);
+GPUREADY_KERNEL(288, 3) void gpuready_ternary_grouped_1(TernaryGroupedParams p) {
+  multiply_few<1>(p);
 }
-GPUREADY_KERNEL(256, 2) void gpuready_ternary_grouped_4(TernaryGroupedParams p) {
-  multiply_rows<GroupDots<4>>(p);
+GPUREADY_KERNEL(288, 2) void gpuready_ternary_grouped_4(TernaryGroupedParams p) {
+  multiply_few<4>(p);
 }
 #if __CUDA_ARCH__ >= 800
 GPUREADY_KERNEL(256, 2) void gpuready_ternary_grouped_16(TernaryGroupedParams p) {
-  multiply_rows<GroupMatrix>(p);
+  if (p.group == 32)
+    multiply_groups<1>(p, 1);
+  else if (p.group == 64)
+    multiply_groups<2>(p, 1);
+  else
+    multiply_groups<4>(p, p.group / kTileCols);
 }
 #endif
 

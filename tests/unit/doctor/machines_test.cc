@@ -324,7 +324,8 @@ TEST(CauseTable, EveryIdIsDocumentedAndEveryDocumentedIdExists) {
   std::set<std::string> known = {"slower-than-siblings", "differs-from-siblings"};
   for (const auto& id : finding_ids()) EXPECT_TRUE(known.insert(id).second) << "twice: " << id;
   std::set<std::string> documented;
-  for (const auto line : lines(slurp(std::string(GPUREADY_SOURCE_DIR) + "/docs/findings.md")))
+  const auto page = slurp(std::string(GPUREADY_SOURCE_DIR) + "/docs/findings.md");
+  for (const auto line : lines(page))
     if (const auto rest = after_prefix(line, "### `"))
       documented.insert(std::string(rest->substr(0, rest->find('`'))));
   EXPECT_EQ(documented, known);

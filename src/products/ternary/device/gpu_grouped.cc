@@ -14,25 +14,36 @@ struct Choice {
   const Kernel* kernel;
   unsigned rows;           // of activations, at once
   unsigned padding_bytes;  // behind each in shared memory
+  unsigned tiles;          // those in shared memory at once are a multiple of this
+  bool adds_apart;         // by a warp of its own
 };
-const Choice kOne{&kTernaryGrouped1, 1, 0}, kFour{&kTernaryGrouped4, 4, 0},
-    kSixteen{&kTernaryGrouped16, 16, kGemvMatrixPaddingBytes};
+const Choice kOne{&kTernaryGrouped1, 1, 0, 2 * kGroupedWarps, true},
+    kFour{&kTernaryGrouped4, 4, 0, 2 * kGroupedWarps, true},
+    kSixteen{&kTernaryGrouped16, 16, kGemvMatrixPaddingBytes, 2, false};
 
 const Choice& choice_for(const DeviceInfo& device, std::int64_t rows) {
   if (rows == 1) return kOne;
   return rows > 4 && device.compute_capability.value_or(0) >= 80 ? kSixteen : kFour;
 }
 
-// Codes, their sums a piece of 32 columns, and the groups' terms, of each row; and scales.
-unsigned shared_bytes(const Choice& choice, unsigned group, unsigned chunk_tiles) {
-  const unsigned cols = chunk_tiles * kTileCols, of_groups = cols / group * kTileRows * 4;
-  return choice.rows * (cols + choice.padding_bytes + cols / 32 * 4 + of_groups) + of_groups;
+// Codes and their sums of each row; the groups' terms of each row, of all tiles or of two steps of
+// the warps; and scales, where they are not held in registers.
+unsigned shared_bytes(const Choice& choice, unsigned group, unsigned tiles) {
+  const unsigned cols = tiles * kTileCols, scales = cols / group * kTileRows * 4;
+  if (choice.adds_apart) {
+    const unsigned terms = 2 * (2 * kGroupedWarps * kTileCols / group) * kTileRows * 4;
+    return choice.rows * (cols + cols / group * 4 + terms);
+  }
+  return choice.rows * (cols + choice.padding_bytes + cols / 32 * 4 + scales) + scales;
 }
 
-// Every GPU gives 48 KiB; more than 32 tiles spare little.
+// Every GPU gives 48 KiB. Kernels that hold scales there take no more than 32 tiles: more spare
+// little.
 unsigned chunk_tiles(const Choice& choice, unsigned group, unsigned col_tiles) {
-  unsigned tiles = std::min(32u, col_tiles + col_tiles % 2);
-  while (tiles > 2 && shared_bytes(choice, group, tiles) > 47 * KiB) tiles -= 2;
+  const unsigned all = static_cast<unsigned>(tiles_of(col_tiles, choice.tiles)) * choice.tiles;
+  unsigned tiles = choice.adds_apart ? all : std::min(32u, all);
+  while (tiles > choice.tiles && shared_bytes(choice, group, tiles) > 47 * KiB)
+    tiles -= choice.tiles;
   return tiles;
 }
 
@@ -85,8 +96,9 @@ Result<void> run_grouped(const GpuCall& call) {
   return call.device.launch(
       call.stream, *choice.kernel,
       {.blocks = static_cast<unsigned>(blocks),
-       .threads = 32 * kGroupedWarps,
-       .shared_bytes = shared_bytes(choice, weights.group, params.chunk_tiles)},
+       .threads = 32 * (kGroupedWarps + (choice.adds_apart ? 1 : 0)),
+       .shared_bytes = shared_bytes(choice, weights.group, params.chunk_tiles),
+       .overlaps = choice.adds_apart},
       &params, sizeof params);
 }
 

@@ -94,7 +94,8 @@ void read_disk(GuestConfig& config, Steps& steps) {
 
 std::vector<std::string> disk_filesystems() {
   std::vector<std::string> types;
-  for (const auto line : lines(slurp("/proc/filesystems")))
+  const auto text = slurp("/proc/filesystems");
+  for (const auto line : lines(text))
     if (!line.starts_with("nodev")) types.emplace_back(trim(line));
   return types;
 }
