@@ -26,9 +26,10 @@ constexpr Task kTasks[] = {
      "dnf install nvidia-open", "zypper install nvidia-open", "pacman -S nvidia-open"},
     {"install-driver", "", "ubuntu-drivers install", "", "", ""},
     {"install-built-modules", "", "apt-get install {modules}-{kernel}", "", "", ""},
-    {"install-proprietary-driver", "apt-get install cuda-drivers",
-     "apt-get install nvidia-driver-580", "dnf install cuda-drivers", "zypper install cuda-drivers",
-     ""},
+    // Branch 580, the last one for Maxwell to Volta.
+    {"install-proprietary-driver",
+     "apt-get install nvidia-driver-pinning-580 && apt-get install cuda-drivers",
+     "apt-get install nvidia-driver-580", "", "", ""},
     {"upgrade-driver", "apt-get install --only-upgrade nvidia-open",
      "apt-get install --only-upgrade nvidia-open", "dnf upgrade nvidia-open",
      "zypper update nvidia-open", "pacman -Syu"},
@@ -109,20 +110,38 @@ constexpr Id kIds[] = {
     {"arch", Family::arch},
 };
 
+// A pod that hands GPUs out or watches them is given all of them, and asks for none.
+constexpr std::string_view kServices[] = {"device-plugin", "gpu-plugin", "dcgm-exporter",
+                                          "operator-validator", "gpu-feature-discovery"};
+constexpr std::string_view kWithRuntime =
+    "Run this pod with NVIDIA's runtime: name the RuntimeClass in its DaemonSet (runtimeClassName: "
+    "nvidia), or make the runtime the node's default (nvidia-ctk runtime configure "
+    "--runtime=containerd --set-as-default, then restart containerd). With "
+    "NVIDIA_VISIBLE_DEVICES=all it gets all GPUs, so it must not ask for nvidia.com/gpu.";
+constexpr std::string_view kPrivileged =
+    "Run this pod privileged, as its published DaemonSet does, in a namespace that allows it "
+    "(pod-security.kubernetes.io/enforce: privileged). It must not ask for GPUs itself.";
+
 struct ContainerCure {
   Ask ask;
-  std::string_view runtime;  // of Container::runtime; "slurm" by the control group; empty: others
+  // Of Container::runtime; "slurm" by the control group; "service" by the pod; empty: others.
+  std::string_view runtime;
   std::string_view cure, command;
 };
 constexpr ContainerCure kContainerCures[] = {
+    {Ask::nvidia_gpus, "service", kWithRuntime, ""},
+    {Ask::nvidia_compute, "service", kWithRuntime, ""},
+    {Ask::amd_devices, "service", kPrivileged, ""},
+    {Ask::intel_devices, "service", kPrivileged, ""},
     {Ask::nvidia_gpus, "docker", "Start the container with its GPUs.",
      "docker run --gpus all IMAGE"},
     {Ask::nvidia_gpus, "podman",
      "Start the container with its GPUs by their CDI names, which nvidia-ctk generates.",
      "podman run --device nvidia.com/gpu=all IMAGE"},
     {Ask::nvidia_gpus, "kubernetes",
-     "Ask for GPUs in the pod's resources: limits: nvidia.com/gpu: 1. If the pod has that, check "
-     "that the node's container runtime is NVIDIA's (runtimeClassName: nvidia).",
+     "Ask for GPUs in the pod's resources: limits: nvidia.com/gpu: 1. If the pod has that, or is "
+     "one of the device plugin or an exporter, run it with NVIDIA's runtime (runtimeClassName: "
+     "nvidia, or the node's default runtime).",
      ""},
     {Ask::nvidia_gpus, "slurm", "Ask Slurm for GPUs when the job is started.",
      "srun --gpus=1 PROGRAM"},
@@ -170,7 +189,9 @@ constexpr ContainerCure kContainerCures[] = {
     {Ask::nvidia_libraries, "",
      "Recreate the container, so that it gets the libraries of the loaded driver.", ""},
     {Ask::nvidia_again, "docker",
-     "Recreate the container; to keep it from recurring, use CDI devices or the cgroupfs driver.",
+     "Start the container again. To keep it from recurring, have the host create the links of "
+     "/dev/char at each start (nvidia-ctk system create-dev-char-symlinks --create-all), or use "
+     "CDI devices or Docker's cgroupfs driver.",
      "docker restart CONTAINER"},
     {Ask::nvidia_again, "podman", "Recreate the container with CDI devices.",
      "podman restart CONTAINER"},
@@ -453,8 +474,14 @@ void spare_display(Finding& finding, const Machine& machine) {
 
 void cure_in_container(Match& match, const Machine& machine, Ask ask) {
   const auto runtime = runtime_of(machine);
+  const bool service =
+      runtime == "kubernetes" && std::ranges::any_of(kServices, [&](std::string_view name) {
+        return contains(machine.system.host_name, name);
+      });
   for (const auto& row : kContainerCures) {
-    if (row.ask != ask || (!row.runtime.empty() && row.runtime != runtime)) continue;
+    const bool fits =
+        row.runtime == "service" ? service : row.runtime.empty() || row.runtime == runtime;
+    if (row.ask != ask || !fits) continue;
     match.cure = std::string(row.cure);
     match.command = std::string(row.command);
     match.action = Action::configure;
