@@ -110,29 +110,22 @@ constexpr Id kIds[] = {
     {"arch", Family::arch},
 };
 
-// A pod that hands GPUs out or watches them is given all of them, and asks for none.
-constexpr std::string_view kServices[] = {"device-plugin", "gpu-plugin", "dcgm-exporter",
-                                          "operator-validator", "gpu-feature-discovery"};
-constexpr std::string_view kWithRuntime =
-    "Run this pod with NVIDIA's runtime: name the RuntimeClass in its DaemonSet (runtimeClassName: "
-    "nvidia), or make the runtime the node's default (nvidia-ctk runtime configure "
-    "--runtime=containerd --set-as-default, then restart containerd). With "
-    "NVIDIA_VISIBLE_DEVICES=all it gets all GPUs, so it must not ask for nvidia.com/gpu.";
-constexpr std::string_view kPrivileged =
-    "Run this pod privileged, as its published DaemonSet does, in a namespace that allows it "
-    "(pod-security.kubernetes.io/enforce: privileged). It must not ask for GPUs itself.";
-
 struct ContainerCure {
   Ask ask;
-  // Of Container::runtime; "slurm" by the control group; "service" by the pod; empty: others.
+  // Of Container::runtime; "slurm" by the control group; "kubernetes, all" by
+  // NVIDIA_VISIBLE_DEVICES=all; empty: others.
   std::string_view runtime;
   std::string_view cure, command;
 };
 constexpr ContainerCure kContainerCures[] = {
-    {Ask::nvidia_gpus, "service", kWithRuntime, ""},
-    {Ask::nvidia_compute, "service", kWithRuntime, ""},
-    {Ask::amd_devices, "service", kPrivileged, ""},
-    {Ask::intel_devices, "service", kPrivileged, ""},
+    // So do the pods of device plugins, exporters and validators ask, which hand GPUs out.
+    {Ask::nvidia_gpus, "kubernetes, all",
+     "Run this pod with NVIDIA's runtime: set runtimeClassName: nvidia in its specification, or "
+     "make the runtime the node's default (nvidia-ctk runtime configure --runtime=containerd "
+     "--set-as-default, then restart containerd). A pod that computes also asks for "
+     "nvidia.com/gpu: 1; one of a device "
+     "plugin, an exporter or a validator must not, since NVIDIA_VISIBLE_DEVICES=all gives it all.",
+     ""},
     {Ask::nvidia_gpus, "docker", "Start the container with its GPUs.",
      "docker run --gpus all IMAGE"},
     {Ask::nvidia_gpus, "podman",
@@ -210,7 +203,7 @@ constexpr ContainerCure kContainerCures[] = {
      "podman run --device /dev/kfd --device /dev/dri --group-add keep-groups IMAGE"},
     {Ask::amd_devices, "kubernetes",
      "Ask for GPUs in the pod's resources: limits: amd.com/gpu: 1, and run it in the nodes' "
-     "groups (supplementalGroups).",
+     "groups (supplementalGroups). A pod of AMD's device plugin is privileged instead.",
      ""},
     {Ask::amd_devices, "slurm", "Ask Slurm for GPUs when the job is started.",
      "srun --gpus=1 PROGRAM"},
@@ -474,13 +467,10 @@ void spare_display(Finding& finding, const Machine& machine) {
 
 void cure_in_container(Match& match, const Machine& machine, Ask ask) {
   const auto runtime = runtime_of(machine);
-  const bool service =
-      runtime == "kubernetes" && std::ranges::any_of(kServices, [&](std::string_view name) {
-        return contains(machine.system.host_name, name);
-      });
+  const bool all = runtime == "kubernetes" && machine.visibility.nvidia_visible_devices == "all";
   for (const auto& row : kContainerCures) {
     const bool fits =
-        row.runtime == "service" ? service : row.runtime.empty() || row.runtime == runtime;
+        row.runtime.empty() || row.runtime == runtime || (all && row.runtime == "kubernetes, all");
     if (row.ask != ask || !fits) continue;
     match.cure = std::string(row.cure);
     match.command = std::string(row.command);

@@ -3,6 +3,7 @@
 // is by PCI address, else UUID, through gpu_at() and gpu_with_uuid().
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>

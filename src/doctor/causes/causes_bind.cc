@@ -486,7 +486,7 @@ std::vector<Match> companions_refused(const Facts& facts) {
 }
 
 // With neither modules nor libraries there is nothing to rebuild.
-void by_origin(const Machine& machine, const PciDevice& device, Match& match) {
+void by_origin(const Machine& machine, Match& match) {
   if (machine.nvidia.modules_from == "none" && machine.nvidia.libraries.empty()) {
     match.cure = "Install NVIDIA's driver, and load it.";
     match.command = "{do:install-driver}";
@@ -502,11 +502,6 @@ void by_origin(const Machine& machine, const PciDevice& device, Match& match) {
     match.cure = *rebuild + ", and load the driver.";
   } else if (machine.nvidia.modules_from == "dkms") {
     match.cure = kBuildAgain;
-  } else if (machine.nvidia.modules_from == "none" && !match.explanation) {
-    match.cure =
-        "Install the driver's kernel module for the running kernel: the driver's libraries are "
-        "here without it. Reboot first if the kernel was updated since the last start.";
-    match.command = std::string(driver_for(device));
   }
 }
 
@@ -550,7 +545,7 @@ std::vector<Match> driver_absent(const Facts& facts) {
                 "refuses it.";
           }
       if (vendor == Vendor::nvidia)
-        by_origin(machine, *device, match);
+        by_origin(machine, match);
       else
         by_files(machine, driver, match);
       needs_newer_kernel(machine, match);
@@ -650,7 +645,8 @@ std::vector<Cause> bind_causes() {
        .title = "The GPU's kernel module is not loaded",
        .explanation = "The GPU is on the bus and no driver is bound to it. The driver is not "
                       "installed, or was not built for the running kernel.",
-       .cure = "Install the driver, or rebuild its modules for the running kernel, and load it.",
+       .cure = "Install the driver, or build its modules for the running kernel, and load it. If "
+               "the kernel was updated since the last start, start the machine again first.",
        .command = "{do:rebuild-modules} && modprobe nvidia",
        .action = Action::configure,
        .terms = kAsRoot,
