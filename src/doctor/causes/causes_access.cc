@@ -420,10 +420,9 @@ std::vector<Match> kfd_locked(const Facts& facts) {
   const auto* failed = failed_start(machine.amd.start, {4104});  // out of resources
   const bool refused = kfd->open_error == "EINVAL";
   if (!refused && (left.empty() || !failed || kfd->openable == false)) return {};
-  Match match;
-  for (const auto& gpu : machine.gpus)
-    if (gpu.vendor == Vendor::amd && gpu.driver == "amdgpu") add_gpu(match, gpu);
-  if (match.gpus.empty()) return {};
+  Match match = about_all(machine, Vendor::amd);
+  if (std::ranges::none_of(machine.gpus, [](const Gpu& gpu) { return gpu.driver == "amdgpu"; }))
+    return {};
   if (refused) match.evidence.push_back(evidence(kfd->path, "may not be opened: EINVAL"));
   if (!left.empty()) match.evidence.push_back(evidence("kernel log", left.back().text));
   if (failed) match.evidence.push_back(evidence(*failed));
