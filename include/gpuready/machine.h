@@ -282,6 +282,8 @@ struct VulkanState {
 };
 struct AmdDriver {
   bool module_loaded = false, kfd_present = false;
+  // As NVIDIA's; or "/var/lib/dkms/PACKAGE: not built for the running kernel".
+  std::optional<std::string> module_blocked;
   std::optional<std::string> module_version, rocm_version;
   std::optional<ApiStatus> start;  // hsa_init or hipInit
   std::optional<std::string> outcome, stopped_in;
@@ -289,6 +291,7 @@ struct AmdDriver {
 };
 struct IntelDriver {
   bool i915_loaded = false, xe_loaded = false;
+  std::optional<std::string> module_blocked;  // as AMD's
 };
 struct AppleState {
   std::optional<std::string> chip;  // "Apple M3 Max"

@@ -26,9 +26,10 @@ constexpr Task kTasks[] = {
      "dnf install nvidia-open", "zypper install nvidia-open", "pacman -S nvidia-open"},
     {"install-driver", "", "ubuntu-drivers install", "", "", ""},
     {"install-built-modules", "", "apt-get install {modules}-{kernel}", "", "", ""},
-    {"install-proprietary-driver", "apt-get install cuda-drivers",
-     "apt-get install nvidia-driver-580", "dnf install cuda-drivers", "zypper install cuda-drivers",
-     ""},
+    // Branch 580, the last one for Maxwell to Volta.
+    {"install-proprietary-driver",
+     "apt-get install nvidia-driver-pinning-580 && apt-get install cuda-drivers",
+     "apt-get install nvidia-driver-580", "", "", ""},
     {"upgrade-driver", "apt-get install --only-upgrade nvidia-open",
      "apt-get install --only-upgrade nvidia-open", "dnf upgrade nvidia-open",
      "zypper update nvidia-open", "pacman -Syu"},
@@ -111,18 +112,29 @@ constexpr Id kIds[] = {
 
 struct ContainerCure {
   Ask ask;
-  std::string_view runtime;  // of Container::runtime; "slurm" by the control group; empty: others
+  // Of Container::runtime; "slurm" by the control group; "kubernetes, all" by
+  // NVIDIA_VISIBLE_DEVICES=all; empty: others.
+  std::string_view runtime;
   std::string_view cure, command;
 };
 constexpr ContainerCure kContainerCures[] = {
+    // So do the pods of device plugins, exporters and validators ask, which hand GPUs out.
+    {Ask::nvidia_gpus, "kubernetes, all",
+     "Run this pod with NVIDIA's runtime: set runtimeClassName: nvidia in its specification, or "
+     "make the runtime the node's default (nvidia-ctk runtime configure --runtime=containerd "
+     "--set-as-default, then restart containerd). A pod that computes also asks for "
+     "nvidia.com/gpu: 1; one of a device "
+     "plugin, an exporter or a validator must not, since NVIDIA_VISIBLE_DEVICES=all gives it all.",
+     ""},
     {Ask::nvidia_gpus, "docker", "Start the container with its GPUs.",
      "docker run --gpus all IMAGE"},
     {Ask::nvidia_gpus, "podman",
      "Start the container with its GPUs by their CDI names, which nvidia-ctk generates.",
      "podman run --device nvidia.com/gpu=all IMAGE"},
     {Ask::nvidia_gpus, "kubernetes",
-     "Ask for GPUs in the pod's resources: limits: nvidia.com/gpu: 1. If the pod has that, check "
-     "that the node's container runtime is NVIDIA's (runtimeClassName: nvidia).",
+     "Ask for GPUs in the pod's resources: limits: nvidia.com/gpu: 1. If the pod has that, or is "
+     "one of the device plugin or an exporter, run it with NVIDIA's runtime (runtimeClassName: "
+     "nvidia, or the node's default runtime).",
      ""},
     {Ask::nvidia_gpus, "slurm", "Ask Slurm for GPUs when the job is started.",
      "srun --gpus=1 PROGRAM"},
@@ -170,7 +182,9 @@ constexpr ContainerCure kContainerCures[] = {
     {Ask::nvidia_libraries, "",
      "Recreate the container, so that it gets the libraries of the loaded driver.", ""},
     {Ask::nvidia_again, "docker",
-     "Recreate the container; to keep it from recurring, use CDI devices or the cgroupfs driver.",
+     "Start the container again. To keep it from recurring, have the host create the links of "
+     "/dev/char at each start (nvidia-ctk system create-dev-char-symlinks --create-all), or use "
+     "CDI devices or Docker's cgroupfs driver.",
      "docker restart CONTAINER"},
     {Ask::nvidia_again, "podman", "Recreate the container with CDI devices.",
      "podman restart CONTAINER"},
@@ -189,7 +203,7 @@ constexpr ContainerCure kContainerCures[] = {
      "podman run --device /dev/kfd --device /dev/dri --group-add keep-groups IMAGE"},
     {Ask::amd_devices, "kubernetes",
      "Ask for GPUs in the pod's resources: limits: amd.com/gpu: 1, and run it in the nodes' "
-     "groups (supplementalGroups).",
+     "groups (supplementalGroups). A pod of AMD's device plugin is privileged instead.",
      ""},
     {Ask::amd_devices, "slurm", "Ask Slurm for GPUs when the job is started.",
      "srun --gpus=1 PROGRAM"},
@@ -453,8 +467,11 @@ void spare_display(Finding& finding, const Machine& machine) {
 
 void cure_in_container(Match& match, const Machine& machine, Ask ask) {
   const auto runtime = runtime_of(machine);
+  const bool all = runtime == "kubernetes" && machine.visibility.nvidia_visible_devices == "all";
   for (const auto& row : kContainerCures) {
-    if (row.ask != ask || (!row.runtime.empty() && row.runtime != runtime)) continue;
+    const bool fits =
+        row.runtime.empty() || row.runtime == runtime || (all && row.runtime == "kubernetes, all");
+    if (row.ask != ask || !fits) continue;
     match.cure = std::string(row.cure);
     match.command = std::string(row.command);
     match.action = Action::configure;

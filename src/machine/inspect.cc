@@ -210,6 +210,7 @@ Machine inspect(Host& host, const InspectOptions& options) {
   timed("apple", [&] { read_apple(host, machine); });
   if (deep) {
     timed("nvidia packaging", [&] { read_nvidia_packaging(host, machine); });
+    timed("module files", [&] { read_module_files(host, machine); });
     timed("toolkits", [&] { read_toolkits(host, machine); });
     timed("network", [&] { read_network(host, machine); });
     timed("slow system", [&] { read_slow_system(host, machine); });

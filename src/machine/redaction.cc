@@ -561,10 +561,13 @@ std::string kept_cdi(std::string_view text, Redactor&) {
 }
 
 std::string kept_module_block(std::string_view text, Redactor&) {
-  const auto block = parse_module_block(text);
-  return block ? block->substr(0, block->find(" /")) +
-                     (contains(*block, " /") ? " /bin/false\n" : "\n")
-               : "";
+  std::string kept;
+  for (const auto& block : {parse_module_block(text), parse_module_block(text, {"amdgpu"}),
+                            parse_module_block(text, {"i915"}), parse_module_block(text, {"xe"})})
+    if (block)
+      kept +=
+          block->substr(0, block->find(" /")) + (contains(*block, " /") ? " /bin/false\n" : "\n");
+  return kept;
 }
 
 struct FileRule {
@@ -666,9 +669,10 @@ bool is_listed(std::string_view folder, std::string_view name) {
   if (name.starts_with("redacted-")) return true;  // listed when it had its name
   if (folder.starts_with("/dev")) return starts_with_any(name, kNodes);
   if (folder == "/usr/local" || folder == "/opt") return starts_with_any(name, kToolkits);
-  if (folder == "/var/lib/dkms") return name.starts_with("nvidia");
+  constexpr std::string_view kDrivers[] = {"nvidia", "amdgpu", "intel-", "i915", "xe.ko"};
+  if (folder == "/var/lib/dkms") return starts_with_any(name, kDrivers);
   if (folder == "/lib/modules") return true;  // of kernels
-  if (folder.starts_with("/lib/modules/")) return name.starts_with("nvidia");
+  if (folder.starts_with("/lib/modules/")) return starts_with_any(name, kDrivers);
   if (folder == "/usr/lib/wsl/drivers") return contains(name, ".inf_");  // of Windows' drivers
   if (folder.ends_with("/icd.d")) return name.ends_with(".json");
   if (folder.ends_with("/modprobe.d")) return name.ends_with(".conf");

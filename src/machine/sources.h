@@ -3,6 +3,7 @@
 // is by PCI address, else UUID, through gpu_at() and gpu_with_uuid().
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,6 +35,10 @@ void read_visibility(Host& host, Machine& machine);  // visibility.cc: environme
 // pci.cc. What there is, and what is asleep; then links, errors and BARs of what was found.
 void find_pci(Host& host, Machine& machine);
 void read_pci(Host& host, Machine& machine);
+// module_files.cc: the file and line that keep a module from loading; AMD's and Intel's modules.
+std::optional<std::string> module_block(Host& host,
+                                        std::initializer_list<std::string_view> modules);
+void read_module_files(Host& host, Machine& machine);
 // What the driver's kernel modules come from, on a host with a GPU of NVIDIA's.
 void read_nvidia_packaging(Host& host, Machine& machine);
 void read_nvidia_files(

@@ -95,6 +95,9 @@ FIELDS_OF(VulkanState) {
 FIELDS_OF(AmdDriver) {
   visit.about("amd_driver", "AMD's kernel driver and ROCm.");
   FIELD(module_loaded, "Whether the amdgpu module is loaded.");
+  FIELD(module_blocked,
+        "The file and line of modprobe.d(5) that keeps it from loading, or DKMS's package of it "
+        "that is not built for the running kernel.");
   FIELD(kfd_present, "Whether /dev/kfd's driver is there.");
   FIELD(module_version, "Version of the loaded module.");
   FIELD(rocm_version, "Version of the installed ROCm.");
@@ -108,6 +111,7 @@ FIELDS_OF(IntelDriver) {
   visit.about("intel_driver", "Intel's kernel drivers.");
   FIELD(i915_loaded, "Whether the i915 module is loaded.");
   FIELD(xe_loaded, "Whether the xe module is loaded.");
+  FIELD(module_blocked, "Where neither is: as for AMD.");
 }
 
 FIELDS_OF(AppleState) {

@@ -59,9 +59,12 @@ void explain_refusal(const Machine& machine, const DeviceNode& node, Match& matc
     match.title = "SELinux keeps this process from the GPU's device nodes";
     match.cure = in_container(machine)
                      ? "Let containers use devices (setsebool -P container_use_devices 1 on the "
-                       "host), or give this one a type that may."
-                     : "Allow it in the policy: the audit log names the rule that is missing.";
-    match.command = "ausearch -m AVC -ts recent";
+                       "host), or start this one without confinement (--security-opt "
+                       "label=disable)."
+                     : "Restore the nodes' labels. If it is refused again, allow what the audit "
+                       "log names (ausearch -m AVC -ts recent | audit2allow -M NAME, then semodule "
+                       "-i NAME.pp).";
+    match.command = "restorecon -Rv /dev";
     match.evidence.push_back(evidence("/sys/fs/selinux/enforce", "1"));
   } else if (in_namespace) {
     match.title = "A user namespace keeps this process from the GPU's device nodes";
@@ -95,12 +98,14 @@ struct OnHost {
 };
 constexpr OnHost kOnHost[] = {
     {"/dev/nvidia",
-     "Create the nodes; nvidia-modprobe does it, and needs to be setuid root for "
-     "users.",
+     "Create the nodes now; nvidia-modprobe does it, and needs to be setuid root for users. "
+     "Enable nvidia-persistenced, so that they are there after each start.",
      "nvidia-modprobe -c0 -u"},
-    {"/dev/kfd", "Use a kernel with CONFIG_HSA_AMD enabled, or install amdgpu-dkms.", ""},
+    {"/dev/kfd",
+     "Use a kernel that was built with CONFIG_HSA_AMD (grep finds it set), or install amdgpu-dkms.",
+     "grep CONFIG_HSA_AMD /boot/config-{kernel}"},
     {"/dev/dri", "Let udev create the nodes that the kernel's driver registered.",
-     "udevadm trigger --subsystem-match=drm"},
+     "udevadm trigger --subsystem-match=drm --action=add"},
 };
 
 // The nodes in one state, of all GPUs of a vendor that it keeps from work.
@@ -202,6 +207,10 @@ std::vector<Match> nodes_missing(const Facts& facts) {
           *match.explanation +=
               " NVIDIA_VISIBLE_DEVICES tells NVIDIA's runtime to hand none in; Kubernetes sets it "
               "so for pods that ask for none.";
+        else if (!tegra)
+          *match.explanation +=
+              " NVIDIA_VISIBLE_DEVICES asks for GPUs, and NVIDIA's runtime, which reads it, did "
+              "not start this container.";
       }
     } else {
       for (const auto& row : kOnHost)
@@ -379,7 +388,8 @@ std::vector<Match> cgroup_refuses(const Facts& facts) {
           "The nodes are there, and the control group that this process runs in "
           "does not allow them.";
       match.cure =
-          "Allow the nodes where the process is started: DeviceAllow= of a systemd "
+          "Allow the nodes where the process is started, and restart it: DeviceAllow=char-nvidia "
+          "rw and char-nvidia-uvm rw (AMD: char-kfd and char-drm, Intel: char-drm) of a systemd "
           "service, or the devices of a batch system.";
     } else if (!nvidia) {
       match.title = "The container's device control group refuses the GPU";
@@ -392,6 +402,31 @@ std::vector<Match> cgroup_refuses(const Facts& facts) {
     matches.push_back(std::move(match));
   }
   return matches;
+}
+
+// kfd_process.c of Linux answers EINVAL while KFD is locked. A GPU that leaves amdgpu locks it for
+// the others until amdgpu is loaded again; access(2) does not show that, ROCm's start does.
+std::vector<Match> kfd_locked(const Facts& facts) {
+  const auto& machine = facts.machine;
+  const auto* kfd = node(machine, "/dev/kfd");
+  if (!kfd || !kfd->exists) return {};
+  const auto loaded = log_hits(machine, {"amdgpu: amdgpu kernel modesetting enabled"});
+  auto left = log_hits(machine, {"amdgpu: finishing device"});
+  std::erase_if(left, [&](const LogHit& hit) {
+    const auto* device = hit.pci ? pci_device(machine, *hit.pci) : nullptr;
+    return !hit.pci || (device && !passes_through(device->driver.value_or(""))) ||
+           (!loaded.empty() && hit.line < loaded.back().line);
+  });
+  const auto* failed = failed_start(machine.amd.start, {4104});  // out of resources
+  const bool refused = kfd->open_error == "EINVAL";
+  if (!refused && (left.empty() || !failed || kfd->openable == false)) return {};
+  Match match = about_all(machine, Vendor::amd);
+  if (std::ranges::none_of(machine.gpus, [](const Gpu& gpu) { return gpu.driver == "amdgpu"; }))
+    return {};
+  if (refused) match.evidence.push_back(evidence(kfd->path, "may not be opened: EINVAL"));
+  if (!left.empty()) match.evidence.push_back(evidence("kernel log", left.back().text));
+  if (failed) match.evidence.push_back(evidence(*failed));
+  return {match};
 }
 
 }  // namespace
@@ -428,6 +463,21 @@ std::vector<Cause> access_causes() {
        .terms = kAsRoot,
        .explains = kClosed,
        .match = node_permission},
+      {.id = "kfd-locked",
+       .title = "The kernel's driver for ROCm (KFD) refuses every program",
+       .explanation =
+           "KFD is locked: a GPU was taken from amdgpu (for a virtual machine, or pulled "
+           "out), or did not come back from a reset or sleep. Opening /dev/kfd fails "
+           "until amdgpu is loaded again, whatever ROCm is installed.",
+       .cure =
+           "Stop what uses AMD's GPUs, and load amdgpu again; if that fails, reboot. To keep it "
+           "from recurring, give GPUs for virtual machines to vfio-pci at boot, before amdgpu "
+           "drives them, or use Linux 7.0 or newer.",
+       .command = "modprobe -r amdgpu && modprobe amdgpu",
+       .action = Action::reload_driver,
+       .backing = Backing::looked,
+       .explains = {"rocm-start-failed", "rocm-newer-than-driver", "expected-gpu-count"},
+       .match = kfd_locked},
       {.id = "cgroup-revoked",
        .title = "The container has lost its access to the GPU",
        .explanation =

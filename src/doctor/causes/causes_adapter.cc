@@ -97,7 +97,9 @@ void died_at_work(Match& match) {
   match.explanation =
       "The firmware on the GPU's system processor hung or failed while at work, so the driver lost "
       "control of the GPU.";
-  match.cure = "Reset the GPU (reboot if that fails), then update the driver.";
+  match.cure =
+      "Reset the GPU (reboot if that fails), then update the driver to the newest release of its "
+      "branch. If it recurs with that, cut the power once; then have the GPU checked.";
   match.command = "nvidia-smi --gpu-reset -i {pci}";
 }
 
@@ -244,6 +246,14 @@ std::vector<Match> off_the_bus(const Facts& facts) {
       matches.push_back(std::move(match));
     }
   for (auto& match : matches)
+    if (std::ranges::any_of(match.evidence, [](const Evidence& item) {
+          return contains(item.quote, "power state");
+        }))
+      match.cure =
+          "Cut the power and start again. If it recurs, keep the GPU out of the deepest sleep "
+          "(pcie_port_pm=off, or NVreg_DynamicPowerManagement=0x00); then check power, riser and "
+          "slot.";
+  for (auto& match : matches)
     if (const Gpu* gpu = match.pci.empty() ? nullptr : machine.find_gpu(match.pci.front());
         gpu && works(machine, *gpu)) {
       match.severity = Severity::warning;
@@ -370,8 +380,10 @@ std::vector<Cause> adapter_causes() {
        .title = "The open kernel module does not support this GPU",
        .explanation = "NVIDIA's open kernel modules need the GPU System Processor, which GPUs "
                       "before Turing lack.",
-       .cure = "Install the proprietary flavour of the same driver, of a branch that still "
-               "supports this GPU (580 is the last for Maxwell to Volta).",
+       .cure = "Remove the open flavour, install the proprietary one of branch 580, which is the "
+               "last for Maxwell to Volta, keep it at that branch, and reboot. (RPM Fusion: "
+               "akmod-nvidia-580xx; RHEL: the module stream 580-dkms; Arch: nvidia-580xx-dkms of "
+               "the AUR.)",
        .command = "{do:install-proprietary-driver}",
        .action = Action::configure,
        .terms = kByReboot,
@@ -382,7 +394,7 @@ std::vector<Cause> adapter_causes() {
        .title = "This GPU needs the open kernel module",
        .explanation = "Blackwell and newer GPUs start only with NVIDIA's open kernel modules; the "
                       "proprietary flavour is installed.",
-       .cure = "Install the open flavour of the same driver branch and reboot.",
+       .cure = "Install the open flavour of the driver, in branch 570 or newer, and reboot.",
        .command = "{do:install-open-driver}",
        .action = Action::configure,
        .terms = kByReboot,
@@ -393,8 +405,10 @@ std::vector<Cause> adapter_causes() {
        .title = "The installed driver has dropped this GPU",
        .explanation = "The GPU is older than what this driver branch supports, so the driver "
                       "ignores it.",
-       .cure = "Install the legacy branch that the kernel log names (470 for Kepler, 580 for "
-               "Maxwell to Volta).",
+       .cure = "In place of this driver, install the legacy branch that the kernel log names (580 "
+               "for Maxwell to Volta, 470 for Kepler), keep it at that branch, and reboot. (RPM "
+               "Fusion: akmod-nvidia-580xx or -470xx; Arch: nvidia-580xx-dkms or -470xx-dkms of "
+               "the AUR.) Branches 390 and older do not build for new kernels: use nouveau.",
        .action = Action::configure,
        .terms = kByReboot,
        .backing = Backing::silent,
@@ -403,7 +417,8 @@ std::vector<Cause> adapter_causes() {
       {.id = "driver-too-old",
        .title = "The driver is too old for this GPU",
        .explanation = "The installed driver release does not know this GPU.",
-       .cure = "Install a newer driver branch.",
+       .cure =
+           "Install a newer driver branch (Blackwell needs 570, Hopper and Ada 525), and reboot.",
        .command = "{do:upgrade-driver}",
        .action = Action::configure,
        .terms = kByReboot,
@@ -414,8 +429,8 @@ std::vector<Cause> adapter_causes() {
        .title = "The firmware gave the GPU no memory window",
        .explanation = "A base address register (BAR) of the GPU holds no valid address, so the "
                       "driver cannot reach its memory.",
-       .cure = "Turn on Above 4G Decoding and Resizable BAR in the firmware, or boot with "
-               "pci=realloc; in a virtual machine, enlarge its 64-bit MMIO space.",
+       .cure = "Turn Above 4G Decoding on and CSM off in the firmware's setup, and update the "
+               "firmware. If that does not help, boot with pci=realloc.",
        .action = Action::configure,
        .terms = kInFirmware,
        .backing = Backing::silent,
@@ -424,7 +439,8 @@ std::vector<Cause> adapter_causes() {
       {.id = "power-cable-missing",
        .title = "The GPU's auxiliary power is not connected",
        .explanation = "The board reports that a power connector which it needs is without power.",
-       .cure = "Switch the machine off and connect every power cable of the GPU.",
+       .cure = "Switch the machine off and connect every power connector of the GPU, each by a "
+               "cable of its own, to a power supply that is strong enough.",
        .action = Action::replace,
        .own_cure = true,
        .backing = Backing::silent,
@@ -457,8 +473,8 @@ std::vector<Cause> adapter_causes() {
       {.id = "gpu-excluded",
        .title = "The GPU is excluded by a driver option",
        .explanation = "The driver is configured to exclude this GPU (NVreg_ExcludedGpus).",
-       .cure = "Remove the GPU's UUID from NVreg_ExcludedGpus under /etc/modprobe.d, then reload "
-               "the driver.",
+       .cure = "Remove the GPU's UUID from NVreg_ExcludedGpus under /etc/modprobe.d, rebuild the "
+               "initramfs, then reload the driver.",
        .command = "grep -rn NVreg_ /etc/modprobe.d /lib/modprobe.d /proc/cmdline",
        .action = Action::configure,
        .terms = kByReload,
@@ -469,7 +485,8 @@ std::vector<Cause> adapter_causes() {
        .title = "The GPU waits for a reset",
        .explanation = "The driver has withdrawn the GPU, or says that its next step is a recovery "
                       "action.",
-       .cure = "Stop what uses the GPU, then reset it.",
+       .cure = "Stop what uses the GPU (programs, nvidia-persistenced, monitors), then reset it; "
+               "if that is refused, reboot.",
        .command = "nvidia-smi --gpu-reset -i {pci}",
        .action = Action::reset_gpu,
        .explains = {"xid-154", "gpu-call-failed", "cuda-start-failed", "gpu-not-listed",

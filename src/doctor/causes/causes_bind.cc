@@ -52,20 +52,33 @@ std::string_view driver_for(const PciDevice& device) {
   return "";
 }
 
+constexpr const char* kBuildAgain =
+    "Build the driver's modules for the running kernel with DKMS. If the build fails, make.log "
+    "below /var/lib/dkms/nvidia says why; mostly the driver is older than the kernel: install a "
+    "newer release of its branch, or boot the kernel before.";
+
 // Why NVIDIA's module, which was installed, is not loaded, as far as files tell.
 struct Obstacle {
   std::string title, explanation, cure, command;
   Evidence proof;
 };
 
-// "modprobe.blacklist=nouveau,nvidia" (kmod), "module_blacklist=" (kernel/module/main.c).
-std::optional<std::string> blocking_option(const Machine& machine) {
+// "modprobe.blacklist=nouveau,nvidia" (kmod), "module_blacklist=" (kernel/module/main.c); or an
+// option by itself.
+std::optional<Evidence> blocking_option(const Machine& machine, std::string_view module) {
   const auto command_line = machine.system.kernel_command_line.value_or("");
   for (const auto option : split(command_line, " \n"))
-    for (const auto start : {"modprobe.blacklist=", "module_blacklist="})
+    for (const auto start : {"", "modprobe.blacklist=", "module_blacklist="})
       if (const auto modules = after_prefix(option, start))
-        if (std::ranges::count(split(*modules, ","), "nvidia") > 0) return std::string(option);
+        if (std::ranges::count(split(*modules, ","), module) > 0)
+          return evidence("/proc/cmdline", option);
   return std::nullopt;
+}
+
+// "/etc/modprobe.d/FILE: blacklist nvidia"
+Evidence blocking_line(const std::string& block) {
+  const auto colon = block.find(": ");
+  return evidence(block.substr(0, colon), block.substr(colon + 2));
 }
 
 // "6.1.0-40-rt-amd64", "6.8.1-1015-realtime", "5.14.0-503.el9.x86_64+rt".
@@ -94,10 +107,8 @@ std::optional<Obstacle> obstacle(const Machine& machine) {
   // Known only where the modules are built on the machine.
   const bool lacks_headers = !nvidia.kernel_headers.value_or(true);
   const bool built = nvidia.module_installed.value_or(false) || !nvidia.kernel_headers;
-  const auto option = blocking_option(machine);
+  const auto option = blocking_option(machine, "nvidia");
   if ((option || nvidia.module_blocked) && (built || (!is_realtime(release) && !lacks_headers))) {
-    const auto& block = nvidia.module_blocked;
-    const auto colon = option ? std::string::npos : block->find(": ");
     return Obstacle{
         "NVIDIA's kernel module is kept from loading",
         "The module is blocked by configuration, as laptops' switches to the processor's graphics "
@@ -106,8 +117,7 @@ std::optional<Obstacle> obstacle(const Machine& machine) {
                : "Remove this line (on a laptop: prime-select on-demand, or the tool that wrote "
                  "it), rebuild the initramfs, and reboot.",
         option ? "" : "{do:rebuild-initramfs}",
-        option ? evidence("/proc/cmdline", *option)
-               : evidence(block->substr(0, colon), block->substr(colon + 2))};
+        option ? *option : blocking_line(*nvidia.module_blocked)};
   }
   if (built) return std::nullopt;
   if (is_realtime(release))
@@ -125,6 +135,32 @@ std::optional<Obstacle> obstacle(const Machine& machine) {
                   "(linux-headers-amd64, linux-headers-generic, kernel-devel-matched) keeps it so.",
                   headers_command(release),
                   evidence("/lib/modules/" + release + "/build", "missing")};
+}
+
+// The same of AMD's and Intel's modules, which are the kernel's own or built by DKMS.
+std::optional<Obstacle> obstacle(const Machine& machine, const KernelDriver& driver) {
+  const bool amd = driver.vendor == Vendor::amd;
+  const auto& block = amd ? machine.amd.module_blocked : machine.intel.module_blocked;
+  if (block && block->starts_with("/var/lib/dkms/"))
+    return Obstacle{
+        fmt::format("{} kernel module was not built for this kernel", driver.people),
+        "DKMS builds the driver for each kernel, and has no module of it for the running one.",
+        "Install the headers of the running kernel, build the module again, and reboot. If the "
+        "build fails, make.log below the package's folder says why; mostly the driver is older "
+        "than the kernel: install its newest release, or boot the kernel before.",
+        headers_command(machine.system.kernel_release), blocking_line(*block)};
+  auto option = blocking_option(machine, "nomodeset");
+  for (const auto name : split(driver.names, " "))
+    if (!option) option = blocking_option(machine, name);
+  if (!block && !option) return std::nullopt;
+  return Obstacle{fmt::format("{} kernel module is kept from loading", driver.people),
+                  "The module is blocked by configuration, mostly left over from an installer's "
+                  "safe graphics, from a pass-through to virtual machines or from a guide.",
+                  block ? "Remove this line, rebuild the initramfs, and reboot."
+                        : "Take this option, or the module's name in it, off the kernel's command "
+                          "line (/etc/default/grub, then update-grub or grub2-mkconfig), and "
+                          "reboot.",
+                  block ? "{do:rebuild-initramfs}" : "", block ? blocking_line(*block) : *option};
 }
 
 void take(Obstacle found, Match& match) {
@@ -151,7 +187,12 @@ std::vector<Match> nouveau(const Facts& facts) {
           "takes the picture from the display where NVIDIA's driver does not start.";
       match.command = "{do:rebuild-initramfs}";
     }
-    if (auto found = obstacle(machine)) take(std::move(*found), match);
+    if (auto found = obstacle(machine)) {
+      take(std::move(*found), match);
+    } else if (machine.nvidia.modules_from == "dkms" && machine.nvidia.module_installed == false) {
+      match.cure = std::string(kBuildAgain) + " Then reboot.";
+      match.command = "{do:rebuild-modules}";
+    }
     if (is_display_only(facts, device)) {
       report_display_only(device, match);
       match.explanation =
@@ -266,19 +307,58 @@ bool took_the_place(const Machine& machine, const PciDevice& device, const LogHi
          started->line > rejection.line;
 }
 
+// security/selinux/hooks.c of Linux. Where the program unpacks the module, there is no path.
+const Ids kSelinuxRefuses = {
+    "kernel: audit: type=1400 audit(*): avc:  denied  { module_load } for"};
+// The last refusal of the vendor's module, or of one without a name.
+std::optional<Match> refused_by_selinux(const Machine& machine, Vendor vendor) {
+  const auto names = split(kernel_driver(vendor)->names, " ");
+  std::optional<Match> match;
+  for (const auto& hit : log_hits(machine, kSelinuxRefuses)) {
+    const auto name = std::ranges::find_if(names, [&](std::string_view each) {
+      return contains(hit.text, fmt::format("/{}.ko", each));
+    });
+    const bool path = contains(hit.text, " path=");
+    if ((path && name == names.end()) || contains(hit.text, "permissive=1")) continue;
+    match = Match{.evidence = {evidence("kernel log", hit.text)}, .terms = kAsRoot};
+    match->title = "SELinux keeps the driver's kernel module from loading";
+    match->explanation =
+        "SELinux lets only some programs load kernel modules, and only from files with the label "
+        "of modules (modules_object_t), which a file from a container or copied from elsewhere "
+        "does not have.";
+    const bool relabel =
+        path && !contains(hit.text, "modules_object_t") && !contains(hit.text, "container_file_t");
+    match->cure = std::string(relabel ? "Restore the labels of the modules' files, and load the "
+                                        "module again. If it is refused again, allow "
+                                      : "On the host, allow ") +
+                  "what this line names in the policy (audit2allow -M NAME, then semodule -i "
+                  "NAME.pp); the boolean secure_mode_insmod must be off. setenforce 0 only shows "
+                  "that it is SELinux, and cures nothing for good.";
+    match->command = "ausearch -m AVC -ts boot";
+    if (relabel)
+      match->command = fmt::format("restorecon -Rv /lib/modules/{{kernel}} && modprobe {}", *name);
+  }
+  return match;
+}
+
 std::vector<Match> module_rejected(const Facts& facts) {
   const auto& machine = facts.machine;
   std::vector<Match> matches;
   const auto hits = log_hits(machine, kRejections);
   for (const Vendor vendor : kDrivenVendors) {
     if (module_loaded(machine, vendor)) continue;
-    if (hits.empty()) continue;
+    const auto by_selinux = refused_by_selinux(machine, vendor);
+    if (hits.empty() && !by_selinux) continue;
     for (const auto* device : without_driver(machine, vendor)) {
-      if (device->driver && !took_the_place(machine, *device, hits.front())) continue;
-      Match match = about(machine, device->address);
-      match.evidence.push_back(evidence("kernel log", hits.back().text));
+      if (device->driver && (by_selinux || !took_the_place(machine, *device, hits.front())))
+        continue;
+      Match match = by_selinux.value_or(Match{});
+      const auto where = about(machine, device->address);
+      match.gpus = where.gpus;
+      match.pci = where.pci;
+      if (!by_selinux) match.evidence.push_back(evidence("kernel log", hits.back().text));
       if (device->driver) match.evidence.push_back(driver_of(*device));
-      if (machine.system.secure_boot)
+      if (machine.system.secure_boot && !by_selinux)
         match.evidence.push_back(
             evidence("/sys/firmware/efi/efivars/SecureBoot-*",
                      *machine.system.secure_boot ? "Secure Boot is on" : "Secure Boot is off"));
@@ -420,6 +500,23 @@ void by_origin(const Machine& machine, Match& match) {
     match.command = "modprobe nvidia";
   } else if (const auto rebuild = rebuild_cure(machine)) {
     match.cure = *rebuild + ", and load the driver.";
+  } else if (machine.nvidia.modules_from == "dkms") {
+    match.cure = kBuildAgain;
+  }
+}
+
+void by_files(const Machine& machine, const KernelDriver& driver, Match& match) {
+  const bool amd = driver.vendor == Vendor::amd;
+  match.command = amd ? "modprobe amdgpu" : "modprobe xe || modprobe i915";
+  match.cure = fmt::format(
+      "Load the module, which is part of the kernel; if that fails, the kernel log says why. If it "
+      "is not found or leaves the GPU out, install the package with the kernel's other modules "
+      "(Ubuntu: linux-modules-extra) or {}.",
+      amd ? "AMD's amdgpu-dkms" : "Intel's intel-i915-dkms, which GPUs of the series Max need");
+  if (auto found = obstacle(machine, driver)) {
+    match.title = found->title;
+    take(std::move(*found), match);
+    match.terms = kByReboot;
   }
 }
 
@@ -447,9 +544,10 @@ std::vector<Match> driver_absent(const Facts& facts) {
                 "A module of the driver is installed and was built for another kernel, so this one "
                 "refuses it.";
           }
-      if (vendor == Vendor::nvidia) by_origin(machine, match);
-      if (vendor == Vendor::amd) match.command = "modprobe amdgpu";
-      if (vendor == Vendor::intel) match.command = "modprobe xe || modprobe i915";
+      if (vendor == Vendor::nvidia)
+        by_origin(machine, match);
+      else
+        by_files(machine, driver, match);
       needs_newer_kernel(machine, match);
       matches.push_back(std::move(match));
     }
@@ -483,7 +581,9 @@ std::vector<Cause> bind_causes() {
        .explanation =
            "A pass-through driver holds the GPU, so no program on this system can use it.",
        .cure =
-           "If this system should use it: take it from the pass-through driver and probe again.",
+           "If this system should use it: take it from the pass-through driver and probe again. "
+           "To keep it so, remove the GPU from vfio-pci.ids= (kernel's command line, "
+           "/etc/modprobe.d), and rebuild the initramfs.",
        .command = "echo > /sys/bus/pci/devices/{pci}/driver_override; "
                   "echo {pci} > /sys/bus/pci/devices/{pci}/driver/unbind; "
                   "echo {pci} > /sys/bus/pci/drivers_probe",
@@ -518,9 +618,10 @@ std::vector<Cause> bind_causes() {
        .explanation = "The module is not signed with a key that this kernel trusts; with Secure "
                       "Boot on, such modules are refused. The kernel does not say which module it "
                       "was.",
-       .cure = "If the GPU's module is installed (modinfo finds it): enrol the key that signed it "
-               "(asked for at the next boot), or install modules that the distribution signed. If "
-               "not, install the driver.",
+       .cure = "If the GPU's module is installed (modinfo finds it): enrol the key that signed it, "
+               "reboot, and choose \"Enroll MOK\" in the screen that asks for its password. Or "
+               "install modules that the distribution signed, or turn Secure Boot off in the "
+               "firmware. If the module is not installed, install the driver.",
        .command = "{do:enrol-key}",
        .action = Action::configure,
        .terms = kByReboot,
@@ -544,7 +645,8 @@ std::vector<Cause> bind_causes() {
        .title = "The GPU's kernel module is not loaded",
        .explanation = "The GPU is on the bus and no driver is bound to it. The driver is not "
                       "installed, or was not built for the running kernel.",
-       .cure = "Install the driver, or rebuild its modules for the running kernel, and load it.",
+       .cure = "Install the driver, or build its modules for the running kernel, and load it. If "
+               "the kernel was updated since the last start, start the machine again first.",
        .command = "{do:rebuild-modules} && modprobe nvidia",
        .action = Action::configure,
        .terms = kAsRoot,

@@ -57,6 +57,16 @@ std::vector<Match> no_gpu(const Facts& facts) {
           ? "no display controller or accelerator is listed"
           : fmt::format("{} display controller(s) or accelerator(s) listed, none of them a GPU",
                         machine.pci.size())));
+  constexpr int kPortable[] = {8, 9, 10, 11, 14, 30, 31, 32};  // SMBIOS 7.4.1
+  if (machine.system.hypervisor)
+    match.cure =
+        "Where there should be one: have it passed through to this virtual machine, or choose a "
+        "kind of instance that has GPUs.";
+  else if (std::ranges::count(kPortable, machine.system.chassis_type.value_or(0)) > 0)
+    match.cure =
+        "Where there should be one: turn it on again in the firmware's setup (hybrid graphics) or "
+        "by the tool that switched it off (prime-select on-demand, envycontrol -s hybrid, "
+        "supergfxctl -m Hybrid), and reboot.";
   add_accelerators(machine, match);
   if (const auto faults = log_hits(machine, kPowerFaults); !faults.empty()) {
     match.severity = Severity::warning;
@@ -239,8 +249,8 @@ std::vector<Cause> bus_causes() {
        .severity = Severity::info,
        .title = "No GPU is on the PCI bus",
        .explanation = "Neither a GPU nor another accelerator answers on this machine's PCI bus.",
-       .cure = "Where there should be one: reseat it and check its power, or pass it through to "
-               "this virtual machine.",
+       .cure = "Where there should be one: cut the power, reseat it, connect its power cables, and "
+               "check that the firmware's setup has the slot on.",
        .backing = Backing::absent,
        .explains = {"nvml-start-failed", "cuda-start-failed", "nvml-library-missing",
                     "cuda-library-missing", "gpu-missing-from-board", "expected-gpu-count"},

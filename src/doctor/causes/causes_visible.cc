@@ -57,6 +57,9 @@ std::vector<Match> cuda_hidden(const Facts& facts) {
     match.explanation =
         "The variable names a GPU that does not exist, which hides it and every one named after "
         "it.";
+    match.cure =
+        fmt::format("Take \"{}\" out of the variable where it is set, or name a GPU that exists.",
+                    quote(*seen.stopped_at));
   } else {
     match.severity = Severity::info;
     match.standing = Standing::chosen;
@@ -167,7 +170,9 @@ std::vector<Cause> visible_causes() {
        .title = "CUDA_VISIBLE_DEVICES hides every GPU",
        .explanation = "The variable selects which GPUs programs see. Empty hides all; an unknown "
                       "entry hides itself and all after it.",
-       .cure = "Unset the variable, or name GPUs that exist.",
+       .cure =
+           "Unset the variable, or name GPUs that exist; then change it where it is set, too (a "
+           "profile, a service, a container's or a job's start), and start the program again.",
        .command = "unset CUDA_VISIBLE_DEVICES",
        .action = Action::configure,
        .terms = kAsUser,

@@ -278,33 +278,13 @@ bool is_installed_in(Host& host, const std::string& modules) {
          });
 }
 
-// A file in an earlier folder hides those of its name in later ones.
-std::optional<std::string> module_block(Host& host) {
-  constexpr std::size_t kMostFiles = 128, kMostBytes = 64u << 10;
-  std::vector<std::string> seen;
-  for (const std::string folder :
-       {"/etc/modprobe.d", "/run/modprobe.d", "/usr/lib/modprobe.d", "/lib/modprobe.d"}) {
-    const auto names = host.list_directory(folder);
-    if (!names) continue;
-    for (const auto& name : *names) {
-      if (!name.ends_with(".conf") || seen.size() >= kMostFiles || std::ranges::count(seen, name))
-        continue;
-      seen.push_back(name);
-      const auto text = host.read_file(folder + "/" + name, kMostBytes);
-      if (const auto line = text ? parse_module_block(*text) : std::nullopt)
-        return folder + "/" + name + ": " + *line;
-    }
-  }
-  return std::nullopt;
-}
-
 // Why the module is not loaded.
 void read_obstacles(Host& host, Machine& machine) {
   auto& nvidia = machine.nvidia;
   const std::string modules = "/lib/modules/" + machine.system.kernel_release;
   if (nvidia.module_loaded || nvidia.modules_from == "container" || !host.exists(modules)) return;
   nvidia.module_installed = is_installed_in(host, modules);
-  nvidia.module_blocked = module_block(host);
+  nvidia.module_blocked = module_block(host, {"nvidia", "nvidia-current"});
   const bool built_here = nvidia.modules_from == "dkms" || nvidia.modules_from == "akmods" ||
                           nvidia.modules_from == "runfile";
   if (built_here) nvidia.kernel_headers = host.exists(modules + "/build");

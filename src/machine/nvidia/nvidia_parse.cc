@@ -52,10 +52,11 @@ std::optional<std::string> known_value(const std::map<std::string, std::string>&
   return it->second;
 }
 
-std::optional<std::string> parse_module_block(std::string_view text) {
+std::optional<std::string> parse_module_block(std::string_view text,
+                                              std::initializer_list<std::string_view> modules) {
   for (const auto line : lines(text)) {
     const auto words = split(line, " \t\r");
-    if (words.size() < 2 || (words[1] != "nvidia" && words[1] != "nvidia-current")) continue;
+    if (words.size() < 2 || std::ranges::count(modules, words[1]) == 0) continue;
     const auto third = words.size() > 2 ? words[2] : "";
     const bool blocks =
         words[0] == "blacklist" || (words[0] == "alias" && third == "off") ||

@@ -2,6 +2,7 @@
 // /proc File System Interface", and the sources of NVIDIA's open kernel modules (nv-procfs.c).
 #pragma once
 
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <string>
@@ -30,9 +31,11 @@ std::map<std::string, std::string> parse_nvidia_fields(std::string_view text);
 std::optional<std::string> known_value(const std::map<std::string, std::string>& fields,
                                        const char* name);
 
-// The line of a file of modprobe.d(5) that keeps NVIDIA's module from being loaded: "blacklist
+// The line of a file of modprobe.d(5) that keeps one of these modules from being loaded: "blacklist
 // nvidia", "alias nvidia off", "install nvidia /bin/false".
-std::optional<std::string> parse_module_block(std::string_view text);
+std::optional<std::string> parse_module_block(std::string_view text,
+                                              std::initializer_list<std::string_view> modules = {
+                                                  "nvidia", "nvidia-current"});
 
 // The number behind a library's last ".so.": "libcuda.so.580.159.04" -> "580.159.04". Nothing for a
 // plain ABI number ("libcuda.so.1").

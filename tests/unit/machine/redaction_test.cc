@@ -393,6 +393,8 @@ TEST(RedactionRules, KeepOfFilesWhatIsRead) {
             "alias vfio_pci:v000010DEd* nvgrace_gpu_vfio_pci\nalias vfio_pci:v00001AF4d* *\n");
   EXPECT_EQ(kept("/etc/modprobe.d/acme.conf", "# acme\noptions acme key=1\nblacklist nvidia\n"),
             "blacklist nvidia\n");
+  EXPECT_EQ(kept("/etc/modprobe.d/acme.conf", "blacklist acme\nblacklist amdgpu\nblacklist xe\n"),
+            "blacklist amdgpu\nblacklist xe\n");
   EXPECT_EQ(kept("/lib/modprobe.d/acme.conf", "install nvidia /opt/acme/false\n"),
             "install nvidia /bin/false\n");
   EXPECT_EQ(kept("/lib/modules/6.8.0/modules.builtin",
