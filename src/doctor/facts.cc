@@ -11,6 +11,7 @@
 #include "doctor/known_faults.h"
 #include "doctor/xid_table.h"
 #include "machine/gpu_use.h"
+#include "machine/nvidia/architectures.h"
 #include "machine/system/kernel_log.h"
 #include "value/vendors.h"
 
@@ -639,6 +640,54 @@ bool driver_knows(const Machine& machine, const PciAddress& address, std::string
   return std::ranges::any_of(kKnownFrom, [&](const KnownFrom& known) {
     return device->name.value_or("").starts_with(known.chip) && branch >= known.branch;
   });
+}
+
+bool hmm_is_off(const Machine& machine) {
+  const auto found = machine.nvidia.params.find("uvm_disable_hmm");
+  return found != machine.nvidia.params.end() && found->second == "Y";
+}
+
+// The proprietary flavour can do the GSP's work itself up to Ada. What helps: issues of NVIDIA's
+// open-gpu-kernel-modules about laptops.
+void add_gsp_advice(const Machine& machine, Match& match, std::string_view first_step) {
+  const auto& nvidia = machine.nvidia;
+  const auto* gpu = match.pci.empty() ? nullptr : machine.find_gpu(match.pci.front());
+  if (!gpu || gpu->vendor != Vendor::nvidia || in_container(machine) || machine.system.hypervisor)
+    return;
+  const bool mobile = contains(gpu->name, "Laptop GPU") || is_laptop(machine.system);
+  const bool open = nvidia.module_flavour == "open";
+  const auto on = nvidia.params.find("EnableGpuFirmware");
+  if (!mobile || (!open && on != nvidia.params.end() && on->second == "0")) return;
+  const auto hits = log_hits(
+      machine, {"NVRM: ...GSP RM heartbeat timed out", "NVRM: ...Cannot initialize GSP firmware RM",
+                "NVRM: ..._kgspProcessRpcEvent: Attempted to process RPC event",
+                "NVRM: ...Assertion failed: 0 @ kernel_gsp", "NVRM: ...rpcRecvPoll timedout for fn",
+                "NVRM: ...returned from status @ kernel_gsp", "NVRM: Xid (*): 119,",
+                "NVRM: Xid (*): 120,", "NVRM: ...returned from kgspWaitForRmInitDone"});
+  if (hits.empty() || hits.back().line < load_line(machine)) return;
+  if (const auto said = evidence("kernel log", hits.back().text);
+      std::ranges::find(match.evidence, said.quote, &Evidence::quote) == match.evidence.end())
+    match.evidence.push_back(said);
+  const auto* device = pci_device(machine, match.pci.front());
+  const auto chip = nvidia_chip_capability(device ? device->name.value_or("") : "");
+  const auto* kind = find_nvidia_architecture(
+      gpu->compute_capability ? *gpu->compute_capability : std::string(chip.value_or("")));
+  const bool needs_it = kind && kind->needs_open_module;
+  const std::string_view setting =
+      needs_it ? "NVreg_DynamicPowerManagement=0x00" : "NVreg_EnableGpuFirmware=0";
+  match.cure = capitalized(fmt::format(
+      "{}{}: set {} for nvidia in /etc/modprobe.d, and rebuild the initramfs{}. If it fails again, "
+      "{}install another branch of the driver.",
+      first_step.empty() ? "" : fmt::format("{} Before that, ", first_step),
+      needs_it ? "keep the GPU awake, since this kind does not run without its GSP"
+      : open ? "install the proprietary flavour of the driver and turn the GSP off, which the open "
+               "one needs"
+             : "turn the GSP off, which this flavour of the driver can do without",
+      setting, first_step.empty() ? "; then reboot" : "",
+      needs_it ? "" : "keep the GPU awake (NVreg_DynamicPowerManagement=0x00), or "));
+  match.command = fmt::format(
+      "{}echo options nvidia {} > /etc/modprobe.d/nvidia-gsp.conf && {{do:rebuild-initramfs}}",
+      open && !needs_it ? "{do:install-proprietary-driver} && " : "", setting);
 }
 
 int links_up(const Gpu& gpu) {

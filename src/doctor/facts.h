@@ -117,13 +117,37 @@ std::vector<Match> log_matches(const Machine& machine, const Ids& any);
 std::vector<Match> refused(const Facts& facts, const Ids& any);
 // What NVIDIA's driver says of a GPU that it does not know.
 inline constexpr std::string_view kUnknownGpu = "NVRM: ...in this system is not supported by the";
-// Of a GPU in confidential computing mode (its libspdm_lkca.c holds stubs).
-inline constexpr std::string_view kNoCrypto =
+// What a driver logs before it gives a start up, where one line says why.
+struct StartReason {
+  std::string_view line, meaning, cure;
+  Action action = Action::configure;
+  bool guest = false;  // only in a virtual machine
+  std::string_view command = {};
+};
+// Two for which NVIDIA's driver starts neither the GPU nor the system processor (GSP) on it. The
+// first is the status of the failure (nvstatuscodes.h); in the second one's libspdm_lkca.c are
+// stubs.
+inline constexpr StartReason kNoHostMemory = {
+    "NVRM: RmInitAdapter failed! (0x*:0x51:",
+    "The machine had no memory, or none in one piece, for the driver and the firmware of the GPU's "
+    "system processor (GSP) when the GPU was started.",
+    "Free memory and have the kernel join its pieces, then start the GPU again; reboot if that "
+    "does not help. Persistence (nvidia-persistenced) keeps the driver from starting the GPU again "
+    "later, when memory is short.",
+    Action::reboot,
+    false,
+    "echo 3 > /proc/sys/vm/drop_caches && echo 1 > /proc/sys/vm/compact_memory && nvidia-smi"};
+inline constexpr StartReason kNoCrypto = {
+    "NVRM: ...SPDM cannot boot without proper crypto backend",
     "The GPU is in confidential computing mode, and the driver's module was built for a kernel "
-    "without the cryptography (ECDH, ECDSA) that it needs to talk to the GPU.";
-inline constexpr std::string_view kCryptoCure =
+    "without the cryptography (ECDH, ECDSA) that it needs to talk to the GPU.",
     "Run a kernel with CONFIG_CRYPTO_ECC, CONFIG_CRYPTO_ECDH and CONFIG_CRYPTO_ECDSA, and build "
-    "the driver's modules for it again.";
+    "the driver's modules for it again."};
+// Where the log of a laptop says that the GSP fails, mostly when the GPU wakes: quotes it, and puts
+// what keeps it from failing behind the first step, if there is one.
+void add_gsp_advice(const Machine& machine, Match& match, std::string_view first_step);
+// nvidia_uvm mirrors no memory of programs, because somebody told it so.
+bool hmm_is_off(const Machine& machine);
 // The driver knows GPUs of this kind: it runs another one here, or its branch is newer than they
 // are. It takes such a GPU for an unknown one where the GPU does not say what it is.
 bool runs_like(const Machine& machine, const PciAddress& address);

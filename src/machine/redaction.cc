@@ -172,6 +172,7 @@ bool is_number(std::string_view text) {
   return is_long_hex(text) || (is_long_decimal(text.substr(0, colon)) &&
                                (colon == text.size() || is_number_form(minor)));
 }
+bool is_flag(std::string_view text) { return text == "Y" || text == "N"; }
 // "32.0 GT/s PCIe"
 bool is_speed(std::string_view text) {
   const auto words = split(text, " ");
@@ -620,6 +621,7 @@ constexpr FileRule kFileRules[] = {
     {"/sys/class/infiniband/", "/rate", whole<is_rate>},
     {"/sys/", "/creatable_vgpu_types", kept_vgpu_types},
     {"/sys/module/", "/version", whole<is_version_form>},
+    {"/sys/module/", "/parameters/uvm_disable_hmm", whole<is_flag>},
     {"/sys/", "/modalias", whole<is_modalias_form>},
     {"/sys/", "/resource", by_line<is_window>},
     {"/sys/bus/pci/devices/", "/config", kept_header},

@@ -29,7 +29,7 @@ FIELDS_OF(NvidiaDriver) {
   FIELD(uvm_loaded, "Whether the nvidia_uvm module is loaded.");
   FIELD(module_version, "Version of the loaded kernel module.");
   FIELD(module_flavour, "open or proprietary.");
-  FIELD(params, "/proc/driver/nvidia/params, name to value.");
+  FIELD(params, "/proc/driver/nvidia/params, name to value; uvm_disable_hmm of nvidia_uvm.");
   FIELD(libraries, "The driver's libraries that the loader finds.");
   FIELD(nvml_library, "Real path of the NVML that was loaded.");
   FIELD(cuda_library, "Real path of the CUDA driver library that was loaded.");

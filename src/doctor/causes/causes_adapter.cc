@@ -92,7 +92,7 @@ std::vector<Match> needs_open_module(const Facts& facts) {
   return matches;
 }
 
-void died_at_work(Match& match) {
+void died_at_work(const Machine& machine, Match& match, bool works_now = false) {
   match.title = "The GPU's system processor (GSP) stopped answering";
   match.explanation =
       "The firmware on the GPU's system processor hung or failed while at work, so the driver lost "
@@ -101,48 +101,39 @@ void died_at_work(Match& match) {
       "Reset the GPU (reboot if that fails), then update the driver to the newest release of its "
       "branch. If it recurs with that, cut the power once; then have the GPU checked.";
   match.command = "nvidia-smi --gpu-reset -i {pci}";
+  add_gsp_advice(machine, match, works_now ? "" : "Reboot to get the GPU back.");
 }
 
 // What the log gives as the reason why the GSP did not start. The kernel's numbers: -2 is ENOENT,
 // -4 is EINTR (drivers/base/firmware_loader).
-struct GspReason {
-  std::string_view line, meaning, cure, command;
-  Action action;
-};
-constexpr GspReason kGspReasons[] = {
+constexpr StartReason kGspReasons[] = {
     {"NVRM: ...firmware image version mismatch: got version",
      "The kernel module takes only firmware of its own version, and the file is of another: an "
      "update of the driver was done in part.",
      "Install kernel module, firmware and libraries of one version (rebuild the modules, or "
      "reinstall the driver's packages), rebuild the initramfs, and reboot.",
-     "ls /lib/firmware/nvidia/{driver}/", Action::configure},
+     Action::configure, false, "ls /lib/firmware/nvidia/{driver}/"},
     {"nvidia: Direct firmware load for nvidia/*/gsp* failed with error -2",
      "The kernel module found no firmware of its version for the GPU's system processor.",
      "Install the firmware of exactly this driver version, which is in the driver's packages; "
      "after "
      "an update that was done in part, module, firmware and libraries of one version. Then reload "
      "the driver, or reboot.",
-     "ls /lib/firmware/nvidia/{driver}/", Action::configure},
+     Action::configure, false, "ls /lib/firmware/nvidia/{driver}/"},
     {"nvidia: Direct firmware load for nvidia/*/gsp* failed with error -4",
      "The program that made the driver start the GPU was stopped while the firmware was read.",
      "Start the GPU again: run nvidia-smi, or reload the driver. Persistence (nvidia-persistenced) "
      "keeps GPUs started, so that no other program has to start them.",
-     "nvidia-smi", Action::reload_driver},
-    {"NVRM: RmInitAdapter failed! (0x62:0x51:",  // out of memory
-     "The machine had no memory for the firmware of the GPU's system processor when the driver "
-     "started the GPU.",
-     "Free memory, or reboot. Persistence (nvidia-persistenced) keeps the driver from starting "
-     "the GPU again later, when memory is short.",
-     "", Action::reboot},
-    {"NVRM: ...SPDM cannot boot without proper crypto backend", kNoCrypto, kCryptoCure, "",
-     Action::configure},
+     Action::reload_driver, false, "nvidia-smi"},
+    kNoHostMemory,
+    kNoCrypto,
 };
 
 void add_gsp_reason(const Machine& machine, Match& match) {
   Ids lines;
   for (const auto& reason : kGspReasons) lines.push_back(reason.line);
   auto found = first_reason(machine, lines, match, load_line(machine));
-  if (!found) return;
+  if (!found) return add_gsp_advice(machine, match, "Cut the power and start again.");
   const auto& reason = kGspReasons[found->first];
   std::erase_if(match.evidence,
                 [&](const Evidence& item) { return item.quote == found->second.quote; });
@@ -167,16 +158,24 @@ std::vector<Match> gsp_failed(const Facts& facts) {
   const auto is_told = [&](const Match& match) {
     return std::ranges::any_of(matches, [&](const Match& told) { return told.gpus == match.gpus; });
   };
-  for (auto& match : refused(facts, {"NVRM: ...GSP RM heartbeat timed out"})) {
-    if (is_told(match)) continue;
-    died_at_work(match);
-    matches.push_back(std::move(match));
-  }
+  const Ids no_beat = {"NVRM: ...GSP RM heartbeat timed out"};
+  const auto missed = log_hits(machine, no_beat);
+  if (!missed.empty())
+    for (auto& match : refused(facts, no_beat)) {
+      if (is_told(match)) continue;
+      died_at_work(machine, match);
+      matches.push_back(std::move(match));
+    }
+  // The line names no GPU, so it is about the only one.
+  const bool by_only_one = !missed.empty() && missed.back().line >= load_line(machine) &&
+                           std::ranges::count(machine.gpus, Vendor::nvidia, &Gpu::vendor) == 1;
   for (const auto& gpu : machine.gpus) {  // GSP died at work
     Match match = about(gpu);
-    if (is_told(match)) continue;
-    if (gpu.vendor != Vendor::nvidia || !add_xids(machine, gpu, {119, 120}, match)) continue;
-    died_at_work(match);
+    if (gpu.vendor != Vendor::nvidia || is_told(match)) continue;
+    if (!add_xids(machine, gpu, {119, 120}, match) && by_only_one && answers(machine, gpu))
+      match.evidence.push_back(evidence("kernel log", missed.back().text));
+    if (match.evidence.empty()) continue;
+    died_at_work(machine, match, computes(machine, gpu));
     if (computes(machine, gpu)) {
       match.severity = Severity::warning;
       match.standing = Standing::past;
@@ -260,6 +259,9 @@ std::vector<Match> off_the_bus(const Facts& facts) {
       match.standing = Standing::past;
       match.title = "The GPU fell off the bus earlier, and answers now";
       match.explanation = "The GPU lost power or its link for a time. It answers again.";
+      add_gsp_advice(machine, match, "");
+    } else {
+      add_gsp_advice(machine, match, "Cut the power and start again.");
     }
   return matches;
 }

@@ -10,6 +10,7 @@
 #include "doctor/commands.h"
 #include "doctor/facts.h"
 #include "machine/gpu_use.h"
+#include "machine/nvidia/architectures.h"
 
 namespace gpuready::doctor {
 namespace {
@@ -239,11 +240,24 @@ std::vector<Match> load_failed(const Facts& facts, int code) {
       Match match = about(gpu);
       match.evidence.push_back(evidence(*status));
       if (const auto& version = facts.machine.nvidia.cuda_version;
-          version && code == cuda_code::kUnsupportedPtxVersion)
+          version && code == cuda_code::kUnsupportedPtxVersion) {
         match.evidence.push_back(evidence("cuDriverGetVersion()", "CUDA " + *version));
-      if (gpu.compute_capability && code == cuda_code::kNoBinaryForGpu)
+        match.cure = fmt::format(
+            "Install a newer driver{}: this one compiles PTX of CUDA {} and older. Or build the "
+            "program with such a CUDA, or with code for exactly this GPU (-arch=sm_XX), which "
+            "needs no PTX.",
+            in_container(facts.machine) ? " on the host" : "", printable(*version));
+      }
+      if (gpu.compute_capability && code == cuda_code::kNoBinaryForGpu) {
         match.evidence.push_back(
             evidence("cuDeviceGetAttribute()", "compute capability " + *gpu.compute_capability));
+        if (const auto* kind = find_nvidia_architecture(*gpu.compute_capability))
+          match.cure = fmt::format(
+              "Install a build of the package for this GPU ({}, compute capability {}.{}), which "
+              "CUDA from {} {} can make; or build it for that.",
+              kind->name, kind->major, kind->minor, kind->first_cuda,
+              kind->last_cuda.empty() ? "on" : fmt::format("to {}", kind->last_cuda));
+      }
       matches.push_back(std::move(match));
     }
   return matches;
@@ -272,6 +286,7 @@ std::vector<Match> jit_missing(const Facts& facts) {
   match.evidence.push_back(
       evidence("libnvidia-ptxjitcompiler.so.1", "the loader finds no such library"));
   add_library(machine, match);
+  if (in_container(machine)) cure_in_container(match, machine, Ask::nvidia_compute);
   return {match};
 }
 
@@ -311,7 +326,8 @@ std::vector<Cause> library_causes() {
        .title = "A stub replaces libcuda.so.1",
        .explanation = "The loader finds the toolkit's stub library, meant only for linking, before "
                       "the driver's own.",
-       .cure = "Take the stubs directory out of LD_LIBRARY_PATH and of /etc/ld.so.conf.d.",
+       .cure = "Take the stubs directory out of LD_LIBRARY_PATH and of /etc/ld.so.conf.d, and run "
+               "ldconfig. For linking, name it with -L only.",
        .command = "unset LD_LIBRARY_PATH",
        .action = Action::configure,
        .terms = kAsUser,
@@ -333,9 +349,10 @@ std::vector<Cause> library_causes() {
        .explanation = "The driver was updated while the old kernel module was still loaded, or two "
                       "installations are mixed.",
        .cure =
-           "Reload the kernel module, which needs every program off the GPUs, or reboot. If the "
-           "versions still differ, the module was not rebuilt, or the initramfs has the old one: "
-           "reinstall the driver's kernel module, and rebuild the initramfs.",
+           "Stop what holds the GPUs (lsof /dev/nvidia* lists it) and reload the kernel module, or "
+           "reboot. If the versions still differ, the module was not rebuilt, or the initramfs has "
+           "the old one: reinstall the driver's kernel module, and rebuild the initramfs. Keep the "
+           "driver's packages from automatic updates.",
        .command = "rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia && modprobe nvidia",
        .action = Action::reload_driver,
        // Of an update that was done in part the firmware lacks, too.

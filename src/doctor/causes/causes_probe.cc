@@ -5,6 +5,7 @@
 #include <cctype>
 
 #include "base/text.h"
+#include "doctor/commands.h"
 #include "doctor/facts.h"
 #include "machine/system/kernel_drivers.h"
 #include "machine/system/kernel_log.h"
@@ -62,6 +63,10 @@ std::vector<Match> ended(const Facts& facts, std::string_view outcome, std::stri
       for (const auto& hit : log_hits(machine, {"dxg: dxgk: *: wait_for_completion failed"}))
         if (match.evidence.size() < 3) match.evidence.push_back(evidence("kernel log", hit.text));
     }
+    if (probe.vendor == Vendor::nvidia && (outcome == "hung" || outcome == "timed_out"))
+      add_gsp_advice(machine, match, outcome == "hung" ? "Reboot to get the GPU back." : "");
+    if (outcome == "crashed" && probe.vendor == Vendor::nvidia && in_container(machine))
+      cure_in_container(match, machine, Ask::nvidia_libraries);
     // Vulkan may fail in any vendor's driver, and is not how work reaches the GPU.
     if (is_vulkan) match.severity = Severity::warning;
     for (const auto& hit : log_hits(machine, {"kernel: INFO: task *:* blocked for more than "}))
@@ -108,56 +113,116 @@ bool start_failed(const Machine& machine, Vendor vendor) {
          (failed(machine.nvidia.nvml_start) || failed(machine.nvidia.cuda_start));
 }
 
-Match set_aside(const Machine& machine) {
-  Match match;
-  for (const auto& device : machine.pci) {
-    if (!device.is_gpu || !device.driver || !passes_through(*device.driver)) continue;
-    match.pci.push_back(device.address);
-    match.evidence.push_back(driver_of(device));
+struct Crash {
+  std::size_t line = 0;
+  std::string head, process, place;  // place: of the instruction, where no GPU's driver is
+};
+
+// The memory that programs share with GPUs is in the kernel's own care.
+bool tell_of_kernel(const Machine& machine, const Crash& crash, Match& match) {
+  if (crash.place.empty() || crash.place.ends_with(']') ||
+      std::ranges::none_of(kDrivenVendors,
+                           [&](Vendor vendor) { return module_loaded(machine, vendor); }))
+    return false;
+  match.severity = Severity::warning;
+  match.standing = Standing::past;
+  match.title = "The kernel crashed in its own code";
+  match.explanation =
+      "The kernel ended a thread and goes on. What the thread held stays locked, and memory may be "
+      "damaged, so that programs on the GPUs may hang or fail.";
+  match.cure =
+      "Reboot. If it comes again, run another kernel, the one before or a newer one, then another "
+      "version of the GPU's driver. Where crashes come at different places, test the machine's "
+      "memory (memtest86+).";
+  return true;
+}
+
+// `at`: the instruction, or a step of the trace to it, in a module.
+bool tell_of_driver(const Machine& machine, const Crash& crash, std::string_view module,
+                    std::string_view at, Match& match) {
+  match.title = fmt::format("The driver's module {} crashed in the kernel", quote(module));
+  match.evidence.push_back(evidence("kernel log", at));
+  if (module.starts_with("vfio")) {
+    match.explanation =
+        "The kernel ended a thread that gave a GPU to a guest or took it back. "
+        "What it held stays locked, so the GPU cannot change hands.";
+    match.cure =
+        "Reboot; if it comes again, update the kernel, and what resets GPUs for it "
+        "(vendor-reset).";
+    for (const auto& device : machine.pci)
+      if (device.is_gpu && device.driver && passes_through(*device.driver)) {
+        match.pci.push_back(device.address);
+        match.evidence.push_back(driver_of(device));
+      }
+    return !match.pci.empty();
   }
-  return match;
+  const auto vendor = vendor_of_writer(module);
+  if (!vendor || !any_gpu(machine, *vendor)) return false;
+  if (*vendor == Vendor::nvidia && crash.line < load_line(machine)) return false;
+  const auto gpus = about_all(machine, *vendor);
+  match.gpus = gpus.gpus;
+  match.pci = gpus.pci;
+  if (!start_failed(machine, *vendor)) match.severity = Severity::warning;
+  if (!crash.place.empty())
+    match.title =
+        fmt::format("The kernel crashed at work for the driver's module {}", quote(module));
+  if (module == "nvidia_uvm" && contains(at, "hmm") && !hmm_is_off(machine)) {
+    match.cure =
+        "Reboot. Before that, turn off the mirroring of programs' memory (HMM), where it crashed: "
+        "uvm_disable_hmm=1 for nvidia_uvm. A newer driver may have it mended.";
+    match.command = "echo options nvidia_uvm uvm_disable_hmm=1 >> /etc/modprobe.d/nvidia-uvm.conf";
+  }
+  return true;
 }
 
 // "Oops: 0000 [#1]" or "BUG: ...", then "RIP: 0010:function+0x2f/0xb0 [module]"; on Arm "Unable to
-// handle kernel ...", "Internal error: Oops", then "pc : function+0x2f/0xb0 [module]". A WARNING
-// writes such lines, too, and goes on (Linux: show_regs, __warn).
+// handle kernel ...", "Internal error: Oops", then "pc : function+0x2f/0xb0 [module]". Without a
+// module the kernel's own code crashed, and the steps of the trace tell for whom. A WARNING and a
+// task that is blocked write such lines, too, and go on (Linux: show_regs, __warn).
 std::vector<Match> oopsed(const Facts& facts) {
+  constexpr double kTraceSeconds = 2;  // from its head to its last step
   const auto& machine = facts.machine;
-  std::vector<Match> matches;
-  std::optional<std::string> oops;
   const auto& log = machine.kernel_log.lines;
+  std::vector<Match> matches;
+  std::optional<Crash> crash;
+  const auto end_in = [&](std::string_view module, std::string_view at) {
+    Match match;
+    for (const auto* text : {&crash->head, &crash->process, &crash->place})
+      if (!text->empty()) match.evidence.push_back(evidence("kernel log", *text));
+    const bool first = std::ranges::none_of(
+        matches, [](const Match& known) { return known.gpus.empty() && known.pci.empty(); });
+    if (module.empty() ? first && tell_of_kernel(machine, *crash, match)
+                       : tell_of_driver(machine, *crash, module, at, match))
+      matches.push_back(std::move(match));
+    crash.reset();
+  };
   for (std::size_t i = 0; i < log.size(); ++i) {
     const std::string& line = log[i].text;
-    if (says_any(line, {"kernel: WARNING: CPU: "})) oops.reset();
-    if (says_any(line, {"kernel: BUG: ", "kernel: Oops: ", "kernel: Internal error: Oops",
-                        "kernel: Unable to handle kernel "}))
-      oops = oops.value_or(line);
-    if (!oops || !says_any(line, {"kernel: RIP: ", "kernel: pc : "}) || !line.ends_with(']'))
-      continue;
-    const auto module = line.substr(line.rfind('[') + 1, line.size() - line.rfind('[') - 2);
-    const auto vendor = vendor_of_writer(module);
-    Match match;
-    if (module.starts_with("vfio")) {
-      match = set_aside(machine);
-      if (match.pci.empty()) continue;
-      match.explanation =
-          "The kernel ended a thread that gave a GPU to a guest or took it back. "
-          "What it held stays locked, so the GPU cannot change hands.";
-      match.cure =
-          "Reboot; if it comes again, update the kernel, and what resets GPUs for it "
-          "(vendor-reset).";
-    } else {
-      if (!vendor || !any_gpu(machine, *vendor)) continue;
-      if (*vendor == Vendor::nvidia && i < load_line(machine)) continue;
-      match = about_all(machine, *vendor);
-      if (!start_failed(machine, *vendor)) match.severity = Severity::warning;
-    }
-    match.title = fmt::format("The driver's module {} crashed in the kernel", quote(module));
-    match.evidence.insert(match.evidence.begin(),
-                          {evidence("kernel log", *oops), evidence("kernel log", line)});
-    matches.push_back(std::move(match));
-    oops.reset();
+    const auto message = parse_message(line);
+    if (!message || message->writer != "kernel") continue;
+    const auto is = [&](std::initializer_list<std::string_view> patterns) {
+      return std::ranges::any_of(patterns, [&](auto text) { return says(*message, text); });
+    };
+    const auto since = crash ? log[crash->line].seconds : std::nullopt;
+    const bool late = since && log[i].seconds.value_or(0) > *since + kTraceSeconds;
+    if (crash && (late || is({"kernel: WARNING: CPU: ", "kernel: INFO: task "}))) end_in("", "");
+    if (!crash && is({"kernel: BUG: ", "kernel: Oops: ", "kernel: Internal error: Oops",
+                      "kernel: Unable to handle kernel ", "kernel: kernel BUG at ",
+                      "kernel: general protection fault, "}))
+      crash = Crash{i, line, {}, {}};
+    if (!crash) continue;
+    if (is({"kernel: CPU: "})) crash->process = line;
+    const auto module = line.ends_with(']') && contains(line, "+0x")
+                            ? line.substr(line.rfind('[') + 1, line.size() - line.rfind('[') - 2)
+                            : "";
+    const bool known = vendor_of_writer(module) || module.starts_with("vfio");
+    const bool place = is({"kernel: RIP: ", "kernel: pc : "});
+    if (known && (place ? crash->place.empty() : !contains(line, ": ")))
+      end_in(module, line);
+    else if (place && crash->place.empty())
+      crash->place = line;
   }
+  if (crash) end_in("", "");
   return matches;
 }
 
@@ -182,7 +247,8 @@ std::vector<Cause> probe_causes() {
        .title = "The driver hangs",
        .explanation = "A call into the driver sleeps in the kernel and cannot even be killed; "
                       "every program that uses the GPU will hang likewise.",
-       .cure = "Drain the machine and reboot it; if it recurs, update the driver.",
+       .cure = "Drain the machine and reboot it; if that hangs, too, cut the power. If it comes "
+               "again, update the driver.",
        .command = "reboot",
        .action = Action::reboot,
        .explains = {"nvml-start-failed", "cuda-start-failed", "gpu-not-listed",

@@ -132,6 +132,7 @@ std::vector<Match> not_woken(const Facts& facts) {
                        });
     if (!match || known) continue;
     match->evidence.push_back(evidence("kernel log", hit.text));
+    add_gsp_advice(machine, *match, "Reboot to get the GPU back.");
     matches.push_back(std::move(*match));
   }
   return matches;
@@ -196,8 +197,69 @@ void not_reached(const Machine& machine, Match& match) {
     }
 }
 
+// What to do where the display engine reports no page flip, by the GPU's driver.
+constexpr std::pair<std::string_view, std::string_view> kFlipCures[] = {
+    {"amdgpu",
+     "update the kernel and linux-firmware; until that helps, boot with amdgpu.dcdebugmask=0x10, "
+     "which turns the panel's self refresh off."},
+    {"i915",
+     "update the kernel; until that helps, boot with i915.enable_psr=0 (no self refresh of the "
+     "panel), then also with i915.enable_dc=0."},
+    {"xe", "update the kernel; until that helps, boot with xe.enable_psr=0."},
+    {"nvidia",
+     "install another driver: 580.76.05 ended it for users of earlier ones; after that, the "
+     "release before this one, or a newer one."}};
+std::string_view flip_cure(const PciDevice& device) {
+  for (const auto& [driver, cure] : kFlipCures)
+    if (device.is_gpu && device.driver == driver) return cure;
+  return {};
+}
+
+// drm_atomic_helper.c of Linux, and nvidia-drm. A line that names no device is about the first GPU
+// that may have a display. One line while the machine starts is common.
+void add_display_hangs(const Machine& machine, std::vector<Match>& matches) {
+  constexpr double kStartSeconds = 60;
+  std::map<PciAddress, std::vector<const LogLine*>> by_gpu;
+  for (const auto& line : machine.kernel_log.lines) {
+    if (!contains(line.text, "timed out") && !contains(line.text, "timeout on head")) continue;
+    const bool nvidias = says_any(line.text, {"nvidia_drm: ...Flip event timeout on head"});
+    if (!nvidias && !says_any(line.text, {"*: ...flip_done timed out"})) continue;
+    const auto pci = pci_address_in(line.text);
+    const auto device = std::ranges::find_if(machine.pci, [&](const PciDevice& each) {
+      return pci ? each.address == *pci
+                 : !flip_cure(each).empty() && each.display_connected.value_or(true) &&
+                       (!nvidias || each.driver == "nvidia");
+    });
+    if (device != machine.pci.end() && !flip_cure(*device).empty())
+      by_gpu[device->address].push_back(&line);
+  }
+  for (const auto& [address, lines] : by_gpu) {
+    Match match = about(machine, address);
+    if (std::ranges::find(matches, match.pci, &Match::pci) != matches.end()) continue;
+    const auto& [text, seconds, left_out] = *lines.front();
+    const bool once = lines.size() == 1 && left_out == 0;
+    match.severity = once && seconds.value_or(kStartSeconds) < kStartSeconds ? Severity::info
+                                                                             : Severity::warning;
+    match.standing = Standing::past;
+    match.title = "The GPU's display engine waited in vain for a page flip";
+    match.explanation =
+        "The display engine did not report that it shows the picture that it was given. The "
+        "picture freezes, for a time or until a restart; programs that compute go on.";
+    match.cure = fmt::format(
+        "Change to a text console and back (Ctrl+Alt+F3, Ctrl+Alt+F2), which may free the picture, "
+        "or reboot. If it comes again, {}",
+        flip_cure(*pci_device(machine, address)));
+    match.command = "";
+    match.action = Action::configure;
+    match.terms = kByReboot;
+    match.evidence.push_back(evidence("kernel log", text));
+    if (!once) match.evidence.push_back(evidence("kernel log", lines.back()->text));
+    matches.push_back(std::move(match));
+  }
+}
+
 std::vector<Match> hung(const Facts& facts) {
-  return stories_that(facts, [&](const GpuStory& story, Match& match) {
+  auto matches = stories_that(facts, [&](const GpuStory& story, Match& match) {
     if (story.last == Step::hung) {
       const auto silent =
           story.vendor == Vendor::amd ? silent_before(facts.machine, story) : std::nullopt;
@@ -239,6 +301,8 @@ std::vector<Match> hung(const Facts& facts) {
     }
     return true;
   });
+  add_display_hangs(facts.machine, matches);
+  return matches;
 }
 
 // The newest of these lines for each GPU tells whether the power controller answers.

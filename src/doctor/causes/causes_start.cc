@@ -130,12 +130,6 @@ std::optional<int> error_number(std::string_view line) {
   return static_cast<int>(*number);
 }
 
-// What a driver logs before it gives up, where one line says why.
-struct StartReason {
-  std::string_view line, meaning, cure;
-  Action action = Action::configure;
-  bool guest = false;  // only in a virtual machine
-};
 constexpr std::string_view kForVirtualFunctions =
     "In this virtual machine, install a driver that supports the host's virtual functions "
     "(i915-sriov-dkms of the host's version, or a newer kernel). If the whole GPU was handed in, "
@@ -185,7 +179,7 @@ constexpr StartReason kStartReasons[] = {
      "machine.",
      "Switch the mode off on the host (gpu_admin_tools: --set-cc-mode=off), or hand the GPU to a "
      "confidential virtual machine."},
-    {"NVRM: ...SPDM cannot boot without proper crypto backend", kNoCrypto, kCryptoCure},
+    kNoCrypto,
     {"NVRM: ...osInitNvMapping: *** Cannot attach gpu",
      "The GPU is at its address and does not answer there as a GPU does.",
      "Cut the power and start again; if it stays, look at its slot, riser or cable. In "
@@ -197,10 +191,7 @@ constexpr StartReason kStartReasons[] = {
      "Turn on Resizable BAR in the firmware, so that the window is large from the start, or load "
      "the driver with NVreg_EnableResizableBar=0."},
     // The stage and the status of the failure: osinit.c, nvstatuscodes.h.
-    {"NVRM: RmInitAdapter failed! (0x*:0x51:", "The machine had no memory for the driver.",
-     "Free memory, or reboot. Persistence (nvidia-persistenced) keeps the driver from starting the "
-     "GPU again later, when memory is short.",
-     Action::reboot},
+    kNoHostMemory,
     {"NVRM: RmInitAdapter failed! (0x*:0x61:", "The driver rejects the GPU's video BIOS.",
      "Restore the board maker's video BIOS for this GPU, or have the GPU replaced.",
      Action::replace},
@@ -250,6 +241,7 @@ bool add_reason(const Machine& machine, std::size_t first, Match& match) {
   match.explanation = std::string(reason.meaning);
   if (reason.cure.empty()) return true;
   match.cure = std::string(reason.cure);
+  match.command = std::string(reason.command);
   match.action = reason.action;
   return true;
 }
@@ -532,7 +524,8 @@ std::vector<Cause> start_causes() {
       {.id = "driver-firmware-missing",
        .title = "The GPU's firmware is not installed",
        .explanation = "The driver could not load firmware that the GPU needs to start.",
-       .cure = "Install the distribution's GPU firmware in a version that knows this GPU, rebuild "
+       .cure = "Install the distribution's GPU firmware in a version that knows this GPU (Debian: "
+               "of its section non-free-firmware), or the file itself from linux-firmware; rebuild "
                "the initramfs, and reboot.",
        .command = "{do:install-firmware} && {do:rebuild-initramfs}",
        .action = Action::configure,

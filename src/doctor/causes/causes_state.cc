@@ -154,6 +154,15 @@ std::vector<Match> fabric(const Facts& facts) {
           "tray's partition.";
       match.command = "";
       match.action = Action::ask_host;
+    } else if (machine.system.hypervisor && nvswitches(machine) == 0) {
+      match.explanation =
+          "The switches are the host's, whose Fabric Manager has to make a partition of the GPUs "
+          "that this virtual machine was given. CUDA starts only then.";
+      match.cure =
+          "Stop this machine and start it again. If it stays, have the host's operator activate "
+          "the GPUs' partition in the Fabric Manager, or turn NVLink off for a single GPU.";
+      match.command = "";
+      match.action = Action::ask_host;
     } else if (has_nvlink5(machine)) {
       match.cure =
           "Install NVLSM (the package nvlsm) and the kernel module ib_umad beside the Fabric "
@@ -204,7 +213,9 @@ std::vector<Cause> state_causes() {
        .title = "The NVSwitch fabric is not ready",
        .explanation = "On machines with NVSwitches, CUDA starts only after Fabric Manager has "
                       "registered every GPU.",
-       .cure = "Start the Fabric Manager of exactly the driver's version.",
+       .cure = "Install the Fabric Manager of exactly the driver's version, start it, and have it "
+               "start at every boot (systemctl enable). If it stops, its log says why: journalctl "
+               "-u nvidia-fabricmanager.",
        .command = "systemctl restart nvidia-fabricmanager",
        .action = Action::configure,
        .terms = kByService,
@@ -214,7 +225,8 @@ std::vector<Cause> state_causes() {
        .title = "Confidential computing is not ready",
        .explanation = "The GPU is in confidential computing mode and has not been set ready, so it "
                       "takes no work.",
-       .cure = "Attest the GPU, then set it ready.",
+       .cure = "Attest the GPU with NVIDIA's verifier (nvtrust), then set it ready. Each start of "
+               "the machine needs both.",
        .command = "nvidia-smi conf-compute -srs 1",
        .action = Action::configure,
        .terms = kByReload,
@@ -223,7 +235,10 @@ std::vector<Cause> state_causes() {
       {.id = "mig-without-instances",
        .title = "MIG is on and no instance exists",
        .explanation = "In MIG mode, work runs only on instances, and none was created.",
-       .cure = "Create instances, or turn MIG off.",
+       .cure =
+           "Create instances: profile 0 is the whole GPU, and nvidia-smi mig -lgip lists the "
+           "others. They end with a reboot, so have nvidia-mig-parted, or the MIG manager of "
+           "Kubernetes' GPU operator, create them. Without MIG, turn it off (nvidia-smi -mig 0).",
        .command = "nvidia-smi mig -i {pci} -cgi 0 -C",
        .action = Action::configure,
        .terms = kByReload,
@@ -232,7 +247,8 @@ std::vector<Cause> state_causes() {
       {.id = "compute-mode",
        .title = "The GPU's compute mode keeps others out",
        .explanation = "The compute mode allows one process at a time, or none.",
-       .cure = "Set the default mode, or wait for the process that holds the GPU.",
+       .cure = "Set the default mode, or wait for the process that holds the GPU. Where a start "
+               "script or the batch system sets the mode, change it there, too.",
        .command = "nvidia-smi -i {pci} -c DEFAULT",
        .action = Action::configure,
        .terms = kAsRoot,
@@ -254,7 +270,10 @@ std::vector<Cause> state_causes() {
        .severity = Severity::warning,
        .title = "The virtual GPU has no licence",
        .explanation = "Without a licence a vGPU loses speed, and after a while CUDA.",
-       .cure = "Install the client configuration token and restart the licence service.",
+       .cure = "Put the licence server's client configuration token into "
+               "/etc/nvidia/ClientConfigToken, set FeatureType in /etc/nvidia/gridd.conf, and "
+               "restart the licence service. If it stays, its log says why (journalctl -u "
+               "nvidia-gridd): mostly the clock, or no way to the server's port 443.",
        .command = "systemctl restart nvidia-gridd",
        .action = Action::configure,
        .terms = kByService,

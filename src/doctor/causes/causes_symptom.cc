@@ -28,6 +28,7 @@ std::vector<Match> start_failed(const Facts& facts, const std::optional<ApiStatu
   if (facts.machine.system.wsl2 && facts.machine.nvidia.libraries.empty()) return {};
   Match match = about_all(facts.machine, Vendor::nvidia);
   match.evidence.push_back(evidence(*start));
+  add_gsp_advice(facts.machine, match, "");
   if (!facts.machine.system.wsl2) return {match};
   match.cure =
       "In Windows, install NVIDIA's newest driver, then run wsl --update and wsl --shutdown, and "
@@ -104,6 +105,7 @@ std::vector<Match> not_listed_by_nvml(const Facts& facts) {
         evidence("nvmlDeviceGetCount_v2()",
                  fmt::format("{} GPUs listed, {} not among them",
                              nvidia.nvml_device_count.value_or(0), gpu.pci->text())));
+    add_gsp_advice(machine, match, "");
     matches.push_back(std::move(match));
   }
   return matches;
@@ -357,8 +359,8 @@ std::vector<Cause> symptom_causes() {
       {.id = "cuda-start-failed",
        .title = "The CUDA driver does not start",
        .explanation = "cuInit answered with an error, so no program can use CUDA here.",
-       .cure = "Look at the kernel log for what the driver says; reinstall the driver if it says "
-               "nothing.",
+       .cure = "Look at the kernel log for what the driver says. If it says nothing, reload "
+               "nvidia_uvm, then reboot; reinstall the driver if that does not help.",
        .command = "dmesg | grep -iE 'nvrm|nvidia|xid'",
        .action = Action::check_again,
        .explains = {"expected-gpu-count"},

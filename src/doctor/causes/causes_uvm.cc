@@ -43,13 +43,19 @@ std::optional<LogHit> met_fatal_error(const Machine& machine) {
 std::vector<Match> mirror_failed(const Facts& facts) {
   const auto& machine = facts.machine;
   const auto& nvidia = machine.nvidia;
-  if (!cuda_unknown(machine) || !node_platform(machine) || !nvidia.uvm_loaded) return {};
+  if (!cuda_unknown(machine) || !node_platform(machine) || !nvidia.uvm_loaded ||
+      hmm_is_off(machine))
+    return {};
   Match match = about_all(machine, Vendor::nvidia);
   match.evidence.push_back(evidence(*nvidia.cuda_start));
+  if (const auto& params = nvidia.params; params.contains("uvm_disable_hmm"))
+    match.evidence.push_back(evidence("/sys/module/nvidia_uvm/parameters",
+                                      "uvm_disable_hmm: " + params.at("uvm_disable_hmm")));
+  const auto known = match.evidence.size();
   for (const auto& hit : log_hits(machine, {"nvidia-uvm: ...request_free_mem_region() err"}))
-    if (hit.line >= load_line(machine) && match.evidence.size() < 2)
+    if (hit.line >= load_line(machine) && match.evidence.size() == known)
       match.evidence.push_back(evidence("kernel log", hit.text));
-  if (match.evidence.size() > 1) return {match};
+  if (match.evidence.size() > known) return {match};
   constexpr int kFirstBranch = 530;  // with HMM
   // nvidia-uvm mirrors memory from Linux 6.1 on; a fatal error of its own is another fault.
   if (!is_in(machine.system.kernel_release, "6.1..") || met_fatal_error(machine)) return {};
@@ -98,10 +104,14 @@ std::vector<Cause> uvm_causes() {
        .explanation =
            "CUDA needs the unified memory module as well as the main one; NVML does not, so "
            "tools look well while CUDA fails.",
-       .cure = "Load nvidia-uvm and create its nodes.",
-       .command = "nvidia-modprobe -u -c0",
+       .cure =
+           "Load nvidia-uvm and create its nodes; name it in /etc/modules-load.d, so that every "
+           "boot loads it.",
+       .command = "nvidia-modprobe -u -c0 && echo nvidia-uvm > "
+                  "/etc/modules-load.d/nvidia-uvm.conf",
        .action = Action::reload_driver,
-       .in_container = {"Run nvidia-modprobe -u -c0 on the host, then recreate the container.",
+       .in_container = {"Run nvidia-modprobe -u -c0 on the host, then recreate the container with "
+                        "its GPUs, so that it gets the new node, too.",
                         Action::ask_host},
        .explains = {"cuda-start-failed", "expected-gpu-count"},
        .match = uvm_missing},
@@ -110,7 +120,9 @@ std::vector<Cause> uvm_causes() {
        .explanation =
            "The kernel has no range of addresses left for the GPU's memory, so nvidia-uvm "
            "does not start a GPU, and CUDA does not start.",
-       .cure = "Turn HMM off in nvidia-uvm and load it again. A newer kernel may have room for it.",
+       .cure = "Turn HMM off in nvidia-uvm and load it again, with nothing on the GPUs. To keep "
+               "HMM, boot with nokaslr, or install a newer kernel or driver, which may have room "
+               "for it.",
        .command = "echo options nvidia_uvm uvm_disable_hmm=1 >> /etc/modprobe.d/nvidia-uvm.conf && "
                   "rmmod nvidia_uvm && modprobe nvidia_uvm",
        .action = Action::configure,
@@ -121,7 +133,10 @@ std::vector<Cause> uvm_causes() {
        .title = "CUDA is stale since the machine slept",
        .explanation = "After a suspend, nvidia-uvm can be left in a state in which CUDA no longer "
                       "starts.",
-       .cure = "Close what uses CUDA and reload the module.",
+       .cure = "Close what uses CUDA and reload the module; reboot if it stays in use. So that it "
+               "does not come again, have the driver keep the GPU's memory: "
+               "NVreg_PreserveVideoMemoryAllocations=1 for nvidia in /etc/modprobe.d, and its "
+               "services nvidia-suspend and nvidia-resume enabled.",
        .command = "rmmod nvidia_uvm && modprobe nvidia_uvm",
        .action = Action::reload_driver,
        .explains = {"cuda-start-failed", "expected-gpu-count"},

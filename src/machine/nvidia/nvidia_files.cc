@@ -39,6 +39,9 @@ void read_module(Host& host, Machine& machine) {
   if (!nvidia.module_loaded) return;
   if (const auto text = host.read_file(std::string(kProc) + "/params"))
     nvidia.params = parse_nvidia_fields(*text);
+  constexpr const char* kNoHmm = "/sys/module/nvidia_uvm/parameters/uvm_disable_hmm";
+  if (const auto text = nvidia.uvm_loaded ? host.read_text(kNoHmm) : std::nullopt)
+    nvidia.params["uvm_disable_hmm"] = *text;
 }
 
 bool is_suspended(const Machine& machine, const PciAddress& address) {

@@ -36,10 +36,6 @@ bool is_server(const SystemState& system) {
   constexpr int kServers[] = {17, 23, 25, 28, 29};  // server, rack, multi-system, blade, enclosure
   return chassis_is(system, kServers);
 }
-bool is_laptop(const SystemState& system) {
-  constexpr int kLaptops[] = {8, 9, 10, 11, 14, 30, 31, 32};
-  return chassis_is(system, kLaptops);
-}
 
 bool is_integrated(const Machine& machine, const PciDevice& device) {
   const auto* gpu = machine.find_gpu(device.address);
@@ -67,6 +63,11 @@ bool computes(const Machine& machine, Vendor vendor) {
 }
 
 }  // namespace
+
+bool is_laptop(const SystemState& system) {
+  constexpr int kLaptops[] = {8, 9, 10, 11, 14, 30, 31, 32};
+  return chassis_is(system, kLaptops);
+}
 
 std::span<const KernelDriver> kernel_drivers() { return kDrivers; }
 

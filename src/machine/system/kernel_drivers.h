@@ -34,6 +34,8 @@ bool has_gpu_partition(const Machine& machine);
 // Up to NVLink 4 an NVSwitch is a PCI function of the host.
 std::ptrdiff_t nvswitches(const Machine& machine);
 
+bool is_laptop(const SystemState& system);  // by its chassis
+
 // Whether a display shows what this GPU draws: one that loses its driver goes dark.
 enum class DrivesDisplay { no, maybe, yes };
 DrivesDisplay drives_display(const Machine& machine, const PciDevice& device);

@@ -22,6 +22,7 @@ constexpr std::string_view kTopics[] = {
     "kfd",
     "i915",
     "xe 0",
+    " [xe]",
     "vfio",
     "AER:",
     "PCIe Bus Error",
@@ -55,6 +56,9 @@ constexpr std::string_view kTopics[] = {
     "blocked for more than",
     "BUG: kernel NULL pointer",
     "BUG: unable to handle",
+    "BUG: Bad page ",
+    "general protection fault, ",
+    " PID: ",
     "Oops: ",
     "RIP: ",
     "WARNING: CPU: ",
@@ -111,6 +115,8 @@ constexpr std::string_view kNameless[] = {"INFO: task ",
                                           "arm-smmu",
                                           "BUG: ",
                                           "Oops: ",
+                                          "general protection fault, ",
+                                          "CPU: ",
                                           "RIP: ",
                                           "WARNING: CPU: ",
                                           "kernel BUG at ",
@@ -303,6 +309,17 @@ bool is_of_process(std::string_view line) {
   return false;
 }
 
+// "? uvm_release+0x5a/0x80 [nvidia_uvm]": a step of the trace of a crash, in a driver's module.
+bool is_step_of_trace(std::string_view line) {
+  if (!line.ends_with(']')) return false;
+  line = trim(line);
+  take(line, "? ");
+  const auto space = line.find(' '), offset = line.find("+0x");
+  if (space == line.npos || offset >= space || line.substr(space, 2) != " [") return false;
+  const auto module = line.substr(space + 2, line.size() - space - 3);
+  return is_name(module) && vendor_of_writer(module);
+}
+
 bool fits(std::string_view text, std::string_view pattern) {
   if (pattern.starts_with("...")) return contains(text, pattern.substr(3));
   for (; !pattern.empty(); pattern.remove_prefix(1)) {
@@ -334,6 +351,7 @@ constexpr ReadNumber kReadNumbers[] = {
     {"NVIDIA ", "NVIDIA ", " driver release"},
     {"RmInitAdapter failed! ", "("},
     {"RmInitAdapter failed! ", ":"},
+    {"", "Assertion failed: ", " @ kernel_gsp"},
     {"", "the version "},  // of an API mismatch
     {"", "severity("},     // of mlx5's health reports
     {"skipped device ", "skipped device "},
@@ -403,6 +421,7 @@ std::optional<LogMessage> parse_message(std::string_view line) {
     return LogMessage{"[Hardware Error]", rest};
   for (const auto start : kNameless)
     if (line.starts_with(start)) return LogMessage{"kernel", line};
+  if (is_step_of_trace(line)) return LogMessage{"kernel", trim(line)};
   return of_writer(line);
 }
 

@@ -238,6 +238,7 @@ constexpr std::string_view kSettings[] = {
     "/sys/class/dmi/id/product_name",
     "/sys/class/dmi/id/sys_vendor",
     "/sys/module/nvidia/version",
+    "/sys/module/nvidia_uvm/parameters/uvm_disable_hmm",
     "/sys/fs/cgroup/a/memory.stat",
     "/sys/fs/cgroup/a/memory.max",
     "/sys/fs/cgroup/a/cpu.max",
