@@ -130,6 +130,10 @@ Match about_xid(int code) {
                             : "The driver reported an event that is in no published list.";
   match.cure = cure + ".";
   if (entry) match.action = action_of(*entry);
+  if (entry && entry->action == XidAction::reset_gpu)
+    match.command = "nvidia-smi --gpu-reset -i {pci}";
+  if (entry && entry->action == XidAction::follow_recovery_action)
+    match.command = "nvidia-smi -q -i {pci} | grep 'Recovery Action'";
   match.own_cure = match.action == Action::replace;
   return match;
 }

@@ -516,7 +516,7 @@ constexpr XidEntry kXids[] = {
      "The GPU's system processor timed out because the memory subsystem no longer answers.", memory,
      reset_gpu, true},
     {176, "PCIe correctable errors", "The PCIe link reported a fault of correctable errors.", link,
-     check_link, false},
+     check_hardware, false},
     {177, "Bank remap recorded",
      "A bad memory bank was marked for replacement; the repair takes effect at the next reset.",
      memory, reset_gpu, false},
@@ -543,17 +543,18 @@ std::string_view describe(XidAction action) {
     case none:
       return "nothing to do";
     case restart_app:
-      return "restart the application, and look for the fault in it if this comes again";
+      return "restart the application; if this comes again, look for the fault in it "
+             "(compute-sanitizer finds bad accesses of CUDA programs), and update the driver";
     case reset_gpu:
-      return "reset the GPU (nvidia-smi --gpu-reset -i ADDRESS) once nothing uses it; if this "
-             "comes again, "
-             "contact the vendor";
+      return "stop what uses the GPU and reset it (nvidia-smi --gpu-reset -i ADDRESS), or reboot "
+             "where that is refused; if this comes again, update the driver, then contact the "
+             "vendor";
     case reboot:
       return "reboot the machine (in a virtual machine: restart the guest), with a power cycle if "
              "that does not help";
     case check_hardware:
-      return "check the board's seating, its connectors and cables, and run the vendor's "
-             "diagnostics";
+      return "run diagnostics (dcgmi diag -r 3 where DCGM supports the GPU, or the vendor's), and "
+             "check the board's connectors, cables and seating";
     case contact_vendor:
       return "contact the vendor, with the output of nvidia-bug-report.sh";
     case update_software:
@@ -561,12 +562,11 @@ std::string_view describe(XidAction action) {
     case check_power_thermal:
       return "check the power cables and the supply, the fans and the airflow";
     case check_link:
-      return "check the link and the device at its other end (nvidia-smi nvlink --status, the PCIe "
-             "error counters, "
-             "the seating), then reset the GPU";
+      return "reset the GPU; if this comes again, check the link and the device at its other end "
+             "(nvidia-smi nvlink --status, the seating of board and bridge)";
     case follow_recovery_action:
-      return "do what the driver asks for: see Xid 154, or the GPU recovery action in nvidia-smi "
-             "--query";
+      return "do what the driver asks for: the text of Xid 154, or the GPU Recovery Action that "
+             "nvidia-smi -q shows; where it asks for nothing, watch whether this comes again";
     case follow_other_xid:
       return "act on the Xid that came before it; without one, restart Fabric Manager where there "
              "are NVSwitches";
