@@ -128,7 +128,7 @@ constexpr XidEntry kXids[] = {
      application, restart_app, false},
     {44, "Graphics engine fault during context switch",
      "A fault hit the graphics engine while it switched from one context to another.", driver,
-     update_software, false},
+     watch, false},
     {45, "Preemptive channel removal",
      "A channel was torn down because its process ended or another Xid hit it: look at the Xid "
      "before.",
@@ -192,11 +192,10 @@ constexpr XidEntry kXids[] = {
      "Video encoder 1 raised an exception and the channel that used it was stopped.", hardware,
      restart_app, false},
     {66, "Illegal register access by the driver",
-     "The context switch firmware (FECS) refused an access to a register.", driver, update_software,
-     false},
+     "The context switch firmware (FECS) refused an access to a register.", driver, watch, false},
     {67, "Illegal access by the driver (verification)",
      "The context switch firmware (FECS) found a violation while it verified an access.", driver,
-     update_software, false},
+     watch, false},
     {68, "Video decoder 0 exception (NVDEC0)",
      "Video decoder 0 raised an exception and the channel that used it was stopped.", hardware,
      restart_app, false},
@@ -271,7 +270,7 @@ constexpr XidEntry kXids[] = {
     {92, "High rate of single-bit ECC errors",
      "Corrected errors came so often that their interrupt was switched off; data is right, and the "
      "memory is failing.",
-     memory, check_hardware, false},
+     memory, watch, false},
     {93, "InfoROM wear limit reached",
      "An InfoROM write was refused by the erase limit that nvflash set; clear that limit with "
      "nvflash.",
@@ -460,7 +459,7 @@ constexpr XidEntry kXids[] = {
      true},
     {157, "Faulty unit could not be retired",
      "A faulty unit (TPC) has no spare left; work can go on, but the fault may come again.",
-     hardware, contact_vendor, false},
+     hardware, watch, false},
     {158, "GPU fatal timeout",
      "A unit of the GPU did not answer in time and cannot be recovered without a reset.", hardware,
      reset_gpu, true},
@@ -473,7 +472,7 @@ constexpr XidEntry kXids[] = {
      "activates it.",
      memory, follow_recovery_action, false},
     {161, "Memory channel or L2 slice not retired",
-     "A faulty memory channel or L2 slice has no spare left.", memory, contact_vendor, false},
+     "A faulty memory channel or L2 slice has no spare left.", memory, watch, false},
     {162, "Power smoothing back on", "The power smoothing circuit works again.", informational,
      none, false},
     {163, "Power smoothing off",
@@ -542,6 +541,9 @@ std::string_view describe(XidAction action) {
   switch (action) {
     case none:
       return "nothing to do";
+    case watch:
+      return "nothing for a single one; if this comes again, update the driver, then contact the "
+             "vendor with the output of nvidia-bug-report.sh";
     case restart_app:
       return "restart the application; if this comes again, look for the fault in it "
              "(compute-sanitizer finds bad accesses of CUDA programs), and update the driver";
