@@ -169,7 +169,12 @@ std::vector<Match> uncorrectable(const Facts& facts) {
       match.own_cure = true;
       match.command = "";
     }
-    if (ras > 0) match.command = "reboot";
+    if (ras > 0) {
+      match.cure =
+          "Stop what runs on the GPU and reboot: the driver then leaves the bad pages out. If the "
+          "errors come again (amd-smi metric --ecc), have the GPU replaced.";
+      match.command = "reboot";
+    }
     const bool hub = std::ranges::all_of(match.evidence, [](const Evidence& proof) {
       return contains(proof.quote, "ERREVENT_ATHUB_INTERRUPT");
     });
