@@ -44,6 +44,41 @@ bool is_plain_arm(const Machine& machine) {
   return machine.system.architecture == "aarch64" && !machine.system.chassis_type;
 }
 
+// raspberrypi/linux 6947 and 7113; NVIDIA/open-gpu-kernel-modules 972;
+// mariobalanica/arm-pcie-gpu-patches; AmpereComputing/linux-ampere-altra-erratum-pcie-65.
+bool explain_arm_board(const Machine& machine, Vendor vendor, Match& match) {
+  const auto& system = machine.system;
+  const auto board = system.product_name.value_or("an ARM board");
+  const bool altra = contains(to_lower(board), "altra"), pi = board.starts_with("Raspberry Pi");
+  if (system.architecture != "aarch64" || system.hypervisor || system.jetson_release ||
+      (altra ? vendor == Vendor::nvidia : !is_plain_arm(machine)))
+    return false;
+  match.explanation =
+      altra
+          ? "The processor's PCI Express can send combined writes to wrong addresses (erratum "
+            "82288, PCIE_65), which damages what the driver writes into the GPU's memory."
+          : "PCI Express of boards like this one is not coherent with the processor's caches, and "
+            "the driver counts on that: the GPU reads stale data, whatever fails first.";
+  std::string cure = "Build the kernel with the changes for GPUs on such boards ";
+  if (vendor == Vendor::nvidia)
+    cure =
+        "Use a GPU from Turing on with NVIDIA's open kernel modules 580.95.05, built with the "
+        "changes for such boards (pull request 972 of NVIDIA/open-gpu-kernel-modules). The kernel "
+        "needs pages of 4 KiB (on a Raspberry Pi kernel=kernel8.img in config.txt).";
+  else
+    cure += std::string(altra ? "(AmpereComputing/linux-ampere-altra-erratum-pcie-65)"
+                        : pi  ? "(for a Raspberry Pi 5: pull request 7113 of raspberrypi/linux)"
+                              : "(mariobalanica/arm-pcie-gpu-patches, for RK3588)") +
+            (vendor == Vendor::intel && pi ? ", with pages of 4 KiB" : "") +
+            ". New firmware, another driver or another slot does not help.";
+  match.cure = std::move(cure);
+  match.command = "";
+  match.action = Action::configure;
+  match.terms = kByReboot;
+  match.evidence.push_back(evidence("board", board));
+  return true;
+}
+
 std::string quote(std::string_view text) {
   std::string out;
   for (const char c : printable(text)) {
@@ -96,6 +131,10 @@ Match about_xid(int code) {
                             : "The driver reported an event that is in no published list.";
   match.cure = cure + ".";
   if (entry) match.action = action_of(*entry);
+  if (entry && entry->action == XidAction::reset_gpu)
+    match.command = "nvidia-smi --gpu-reset -i {pci}";
+  if (entry && entry->action == XidAction::follow_recovery_action)
+    match.command = "nvidia-smi -q -i {pci} | grep 'Recovery Action'";
   match.own_cure = match.action == Action::replace;
   return match;
 }

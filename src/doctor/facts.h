@@ -26,6 +26,10 @@ Match about(const Machine& machine, const PciAddress& address);
 bool in_wsl1(const Machine& machine);
 // A board of an embedded processor, which describes itself by a device tree instead of DMI.
 bool is_plain_arm(const Machine& machine);
+// Drivers count on PCI Express that is coherent with the processor's caches and combines writes.
+// Where the machine's is not, as on small ARM boards: says so in the match, with the cure for a GPU
+// of this vendor.
+bool explain_arm_board(const Machine& machine, Vendor vendor, Match& match);
 Match about_all(const Machine& machine, Vendor vendor);  // every GPU of the vendor
 // One for each GPU that can be asked and for which test(gpu, match) adds evidence.
 template <class Test>

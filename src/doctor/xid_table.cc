@@ -128,7 +128,7 @@ constexpr XidEntry kXids[] = {
      application, restart_app, false},
     {44, "Graphics engine fault during context switch",
      "A fault hit the graphics engine while it switched from one context to another.", driver,
-     update_software, false},
+     watch, false},
     {45, "Preemptive channel removal",
      "A channel was torn down because its process ended or another Xid hit it: look at the Xid "
      "before.",
@@ -192,11 +192,10 @@ constexpr XidEntry kXids[] = {
      "Video encoder 1 raised an exception and the channel that used it was stopped.", hardware,
      restart_app, false},
     {66, "Illegal register access by the driver",
-     "The context switch firmware (FECS) refused an access to a register.", driver, update_software,
-     false},
+     "The context switch firmware (FECS) refused an access to a register.", driver, watch, false},
     {67, "Illegal access by the driver (verification)",
      "The context switch firmware (FECS) found a violation while it verified an access.", driver,
-     update_software, false},
+     watch, false},
     {68, "Video decoder 0 exception (NVDEC0)",
      "Video decoder 0 raised an exception and the channel that used it was stopped.", hardware,
      restart_app, false},
@@ -271,7 +270,7 @@ constexpr XidEntry kXids[] = {
     {92, "High rate of single-bit ECC errors",
      "Corrected errors came so often that their interrupt was switched off; data is right, and the "
      "memory is failing.",
-     memory, check_hardware, false},
+     memory, watch, false},
     {93, "InfoROM wear limit reached",
      "An InfoROM write was refused by the erase limit that nvflash set; clear that limit with "
      "nvflash.",
@@ -460,7 +459,7 @@ constexpr XidEntry kXids[] = {
      true},
     {157, "Faulty unit could not be retired",
      "A faulty unit (TPC) has no spare left; work can go on, but the fault may come again.",
-     hardware, contact_vendor, false},
+     hardware, watch, false},
     {158, "GPU fatal timeout",
      "A unit of the GPU did not answer in time and cannot be recovered without a reset.", hardware,
      reset_gpu, true},
@@ -473,7 +472,7 @@ constexpr XidEntry kXids[] = {
      "activates it.",
      memory, follow_recovery_action, false},
     {161, "Memory channel or L2 slice not retired",
-     "A faulty memory channel or L2 slice has no spare left.", memory, contact_vendor, false},
+     "A faulty memory channel or L2 slice has no spare left.", memory, watch, false},
     {162, "Power smoothing back on", "The power smoothing circuit works again.", informational,
      none, false},
     {163, "Power smoothing off",
@@ -516,7 +515,7 @@ constexpr XidEntry kXids[] = {
      "The GPU's system processor timed out because the memory subsystem no longer answers.", memory,
      reset_gpu, true},
     {176, "PCIe correctable errors", "The PCIe link reported a fault of correctable errors.", link,
-     check_link, false},
+     check_hardware, false},
     {177, "Bank remap recorded",
      "A bad memory bank was marked for replacement; the repair takes effect at the next reset.",
      memory, reset_gpu, false},
@@ -542,18 +541,22 @@ std::string_view describe(XidAction action) {
   switch (action) {
     case none:
       return "nothing to do";
+    case watch:
+      return "nothing for a single one; if this comes again, update the driver, then contact the "
+             "vendor with the output of nvidia-bug-report.sh";
     case restart_app:
-      return "restart the application, and look for the fault in it if this comes again";
+      return "restart the application; if this comes again, look for the fault in it "
+             "(compute-sanitizer finds bad accesses of CUDA programs), and update the driver";
     case reset_gpu:
-      return "reset the GPU (nvidia-smi --gpu-reset -i ADDRESS) once nothing uses it; if this "
-             "comes again, "
-             "contact the vendor";
+      return "stop what uses the GPU and reset it (nvidia-smi --gpu-reset -i ADDRESS), or reboot "
+             "where that is refused; if this comes again, update the driver, then contact the "
+             "vendor";
     case reboot:
       return "reboot the machine (in a virtual machine: restart the guest), with a power cycle if "
              "that does not help";
     case check_hardware:
-      return "check the board's seating, its connectors and cables, and run the vendor's "
-             "diagnostics";
+      return "run diagnostics (dcgmi diag -r 3 where DCGM supports the GPU, or the vendor's), and "
+             "check the board's connectors, cables and seating";
     case contact_vendor:
       return "contact the vendor, with the output of nvidia-bug-report.sh";
     case update_software:
@@ -561,12 +564,11 @@ std::string_view describe(XidAction action) {
     case check_power_thermal:
       return "check the power cables and the supply, the fans and the airflow";
     case check_link:
-      return "check the link and the device at its other end (nvidia-smi nvlink --status, the PCIe "
-             "error counters, "
-             "the seating), then reset the GPU";
+      return "reset the GPU; if this comes again, check the link and the device at its other end "
+             "(nvidia-smi nvlink --status, the seating of board and bridge)";
     case follow_recovery_action:
-      return "do what the driver asks for: see Xid 154, or the GPU recovery action in nvidia-smi "
-             "--query";
+      return "do what the driver asks for: the text of Xid 154, or the GPU Recovery Action that "
+             "nvidia-smi -q shows; where it asks for nothing, watch whether this comes again";
     case follow_other_xid:
       return "act on the Xid that came before it; without one, restart Fabric Manager where there "
              "are NVSwitches";

@@ -36,6 +36,7 @@ enum class XidClass : std::uint8_t {
 
 enum class XidAction : std::uint8_t {
   none,
+  watch,
   restart_app,
   reset_gpu,
   reboot,

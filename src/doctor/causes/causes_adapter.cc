@@ -133,7 +133,11 @@ void add_gsp_reason(const Machine& machine, Match& match) {
   Ids lines;
   for (const auto& reason : kGspReasons) lines.push_back(reason.line);
   auto found = first_reason(machine, lines, match, load_line(machine));
-  if (!found) return add_gsp_advice(machine, match, "Cut the power and start again.");
+  if (!found) {
+    if (!explain_arm_board(machine, Vendor::nvidia, match))
+      add_gsp_advice(machine, match, "Cut the power and start again.");
+    return;
+  }
   const auto& reason = kGspReasons[found->first];
   std::erase_if(match.evidence,
                 [&](const Evidence& item) { return item.quote == found->second.quote; });

@@ -43,6 +43,20 @@ std::vector<Match> atomics(const Facts& facts) {
         match.pci.insert(match.pci.end(), found.pci.begin(), found.pci.end());
       }
     match.evidence.push_back(evidence("kernel log", hit.text));
+    // "494<509": the version of its firmware, and the first that does without; 0 where none does.
+    const auto needed =
+        parse_uint(trim(std::string_view(hit.text).substr(hit.text.rfind('<') + 1)));
+    if (needed.value_or(0) > 0) {
+      match.title = "The AMD GPU's firmware is too old for a slot without PCI Express atomics";
+      match.cure = fmt::format(
+          "Install newer firmware files of the GPU (linux-firmware; amdgpu-dkms-firmware beside "
+          "amdgpu-dkms), rebuild the initramfs and reboot: from version {} of the MEC on the GPU "
+          "does without atomics. Or move the GPU to a slot that the processor itself provides.",
+          *needed);
+      match.command = "{do:install-firmware} && {do:rebuild-initramfs}";
+      match.action = Action::configure;
+      match.terms = kByReboot;
+    }
     matches.push_back(std::move(match));
   }
   return matches;
@@ -86,6 +100,14 @@ std::vector<Match> left_out_by_kfd(const Facts& facts) {
   return matches;
 }
 
+// Whose code runs on their relatives, as people found out; AMD does not support that.
+struct StandIn {
+  std::string_view family, target, version;
+};
+constexpr StandIn kStandIns[] = {{"gfx103", "gfx1030", "10.3.0"},
+                                 {"gfx110", "gfx1100", "11.0.0"},
+                                 {"gfx90c", "gfx900", "9.0.0"}};
+
 std::vector<Match> unsupported_target(const Facts& facts) {
   const auto& targets = facts.machine.amd.rocblas_targets;
   std::vector<Match> matches = left_out_by_kfd(facts);
@@ -98,6 +120,13 @@ std::vector<Match> unsupported_target(const Facts& facts) {
     match.title = fmt::format("The installed ROCm has no code for {}", quote(target));
     match.evidence.push_back(evidence("KFD topology", target));
     match.evidence.push_back(evidence("rocBLAS library", "built for " + join(targets, ", ")));
+    for (const auto& row : kStandIns)
+      if (target.starts_with(row.family) && std::ranges::count(targets, row.target) > 0)
+        match.cure = fmt::format(
+            "Set HSA_OVERRIDE_GFX_VERSION={} in the environment of the programs: the code of {} "
+            "runs on this GPU, without AMD's support. Else install a ROCm release, or a build of "
+            "the program, that has code for {}.",
+            row.version, row.target, quote(target));
     if (const auto stand_in = override_target(facts.machine);
         stand_in && std::find(targets.begin(), targets.end(), *stand_in) != targets.end())
       match.severity = Severity::info;  // told as gfx-override
@@ -192,8 +221,10 @@ std::vector<Cause> amd_causes() {
        .title = "The slot of the AMD GPU lacks PCI Express atomics",
        .explanation = "ROCm leaves out a GPU whose path to the processor does not route atomic "
                       "operations.",
-       .cure = "Move the GPU to a slot that the processor itself provides; in a virtual machine, "
-               "give it a root port with atomics.",
+       .cure =
+           "Move the GPU to a slot that the processor itself provides, not one of the chipset, a "
+           "riser or Thunderbolt. In a virtual machine, put it behind a root port of its own "
+           "(pcie-root-port, machine q35, QEMU from 8.1 on).",
        .action = Action::replace,
        .own_cure = true,
        .explains = {"gpu-not-listed", "rocm-start-failed", "device-nodes-missing",
@@ -208,6 +239,8 @@ std::vector<Cause> amd_causes() {
        .command = "{do:install-amdgpu-dkms}",
        .action = Action::configure,
        .terms = kByReboot,
+       .in_container = {"Use an image with the ROCm of the host's driver or an older one, or have "
+                        "the host's driver updated (amdgpu-dkms of this ROCm release)."},
        .explains = {"driver-hung", "probe-timed-out", "rocm-start-failed", "expected-gpu-count"},
        .match = rocm_too_new},
       {.id = "amd-target-unsupported",
@@ -232,7 +265,10 @@ std::vector<Cause> amd_causes() {
        .title = "Vulkan sees no GPU, only software",
        .explanation = "A GPU is here, and Vulkan lists only a renderer that runs on the CPU: the "
                       "GPU's Vulkan driver or its manifest (ICD) is missing.",
-       .cure = "Install the GPU's Vulkan driver; in a container, add the graphics capability.",
+       .cure = "Install the GPU's Vulkan driver: Mesa's for AMD and Intel (mesa-vulkan-drivers; "
+               "vulkan-radeon or vulkan-intel on Arch), for NVIDIA the libraries of the loaded "
+               "version (libnvidia-gl). In a container of NVIDIA's toolkit, add graphics to "
+               "NVIDIA_DRIVER_CAPABILITIES.",
        .action = Action::configure,
        .terms = kAsRoot,
        .match = software_vulkan},

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/text.h"
 #include "base/vendor_codes.h"
@@ -168,7 +169,12 @@ std::vector<Match> uncorrectable(const Facts& facts) {
       match.own_cure = true;
       match.command = "";
     }
-    if (ras > 0) match.command = "reboot";
+    if (ras > 0) {
+      match.cure =
+          "Stop what runs on the GPU and reboot: the driver then leaves the bad pages out. If the "
+          "errors come again (amd-smi metric --ecc), have the GPU replaced.";
+      match.command = "reboot";
+    }
     const bool hub = std::ranges::all_of(match.evidence, [](const Evidence& proof) {
       return contains(proof.quote, "ERREVENT_ATHUB_INTERRUPT");
     });
@@ -228,6 +234,12 @@ std::vector<Match> link_degraded(const Facts& facts) {
     }
     if (!now || !max || *now < 1 || *now >= *max || gpu.integrated) return;
     match.title = fmt::format("The PCI Express link runs {} lanes of {}", *now, *max);
+    constexpr int kPortable[] = {8, 9, 10, 11, 14, 30, 31, 32};  // SMBIOS 3.7: laptops, tablets
+    if (std::ranges::count(kPortable, facts.machine.system.chassis_type.value_or(0)) > 0) {
+      match.severity = Severity::info;
+      match.explanation = "Laptops wire fewer lanes to a GPU by design than both ends could have.";
+      match.cure = "Nothing, unless the link had more lanes before.";
+    }
     if (link_is_virtual(facts.machine, gpu) || (!port_seen && in_container(facts.machine))) {
       match.severity = Severity::info;
       match.explanation =
@@ -287,29 +299,45 @@ std::vector<Match> links_degraded(const Facts& facts) {
   return matches;
 }
 
-constexpr std::string_view kHeatCure = "Check fans, airflow, dust and the room's temperature.";
+constexpr std::string_view kHeatCure =
+    "Look whether the fans turn and the air gets through (dust; a card without fans needs a "
+    "server's airflow). Until then lower the power limit.";
 
-// amdgpu's lines; it stops the machine where heat goes on.
+// amdgpu's lines; it stops the machine where heat goes on. That it throttles it tells once a minute
+// at most.
 std::vector<Match> overheated(const Machine& machine) {
-  std::vector<Match> matches;
   constexpr std::string_view kThrottled =
       "amdgpu: WARN: GPU thermal throttling temperature reached";
-  for (const auto& hit : log_hits(machine, {"amdgpu: ...GPU over temperature range",
-                                            "amdgpu: ...Critical Temperature Fault", kThrottled})) {
-    if (!hit.pci || pci_device(machine, *hit.pci) == nullptr) continue;
+  constexpr std::size_t kOften = 5;
+  std::vector<Match> matches;
+  std::map<PciAddress, std::size_t> throttled;
+  for (const auto& hit : log_hits(machine, {kThrottled}))
+    if (hit.pci) throttled[*hit.pci] += hit.count;
+  const auto tell = [&](const LogHit& hit) {
+    if (!hit.pci || pci_device(machine, *hit.pci) == nullptr) return;
     Match match = about(machine, *hit.pci);
-    if (!matches.empty() && matches.back().pci == match.pci) continue;
+    if (std::ranges::any_of(matches, [&](const Match& told) { return told.pci == match.pci; }))
+      return;
+    match.title = "The GPU reached its critical temperature";
+    match.cure = kHeatCure;
+    match.command = "grep . /sys/bus/pci/devices/{pci}/hwmon/hwmon*/temp*_input";
+    match.evidence.push_back(evidence("kernel log", hit.text));
     if (says_any(hit.text, {kThrottled})) {
       match.title = "Heat slowed the GPU down";
       match.explanation = "The GPU lowers its clocks where it gets too hot.";
-    } else {
-      match.title = "The GPU reached its critical temperature";
+      if (throttled[*hit.pci] < kOften) {
+        match.severity = Severity::info;
+        match.title = "Heat slowed the GPU down for a moment";
+        match.cure =
+            "Nothing for a moment under full load. If it goes on, look at fans and airflow.";
+      }
     }
-    match.cure = kHeatCure;
-    match.command = "";
-    match.evidence.push_back(evidence("kernel log", hit.text));
     matches.push_back(std::move(match));
-  }
+  };
+  for (const auto& hit : log_hits(machine, {"amdgpu: ...GPU over temperature range",
+                                            "amdgpu: ...Critical Temperature Fault"}))
+    tell(hit);
+  for (const auto& hit : log_hits(machine, {kThrottled})) tell(hit);
   // Its last word before it powers the machine off.
   for (const auto& hit : log_hits(machine, {"amdgpu: ...System is going to shutdown due to GPU"}))
     for (auto& match : matches)
@@ -368,7 +396,10 @@ std::vector<Match> slowed(const Facts& facts) {
           evidence("nvmlDeviceGetTemperature", fmt::format("{} C", *gpu.thermal.gpu_celsius)));
     if (bits & kHwPowerBrake) {
       match.title = "The power supply slows the GPU down (power brake)";
-      match.cure = "Check the power supply and its cables: it asks the GPU to draw less.";
+      match.explanation = "The machine signals the GPU to draw less, and the board obeys.";
+      match.cure =
+          "Look for a failed supply or a power cap (the management controller's log), and at the "
+          "GPU's power cables; on a laptop, use the charger that it came with.";
       match.action = Action::replace;
       match.own_cure = true;
     } else if (bits & kHwThermal) {
@@ -489,8 +520,9 @@ std::vector<Cause> health_causes() {
       {.id = "nvlink-down",
        .title = "NVLinks are down",
        .explanation = "The GPU reaches its peers by fewer NVLinks than its model has here.",
-       .cure = "Reset all GPUs of the fabric together; if it stays, reseat the GPU or its bridge "
-               "and have the board checked.",
+       .cure = "Stop all work and reset all GPUs that the links join together (nvidia-smi "
+               "--gpu-reset without -i). If it stays, reseat the bridge between the cards, or have "
+               "GPU and baseboard checked.",
        .command = "nvidia-smi nvlink --status -i {pci}",
        .action = Action::reset_gpu,
        .explains = {"fabric-unhealthy", "xid-45", "xid-74", "xid-136", "xid-137", "xid-144",
@@ -520,8 +552,10 @@ std::vector<Cause> health_causes() {
        .severity = Severity::warning,
        .title = "The PCI Express link lost lanes",
        .explanation = "The link came up with fewer lanes than both its ends have.",
-       .cure = "Reseat the GPU and its riser; check the firmware's bifurcation setting and "
-               "retimers.",
+       .cure =
+           "Look whether another card or drive takes lanes of this slot (the board's manual), "
+           "and at the firmware's bifurcation setting. Then reseat the GPU and its riser, clean "
+           "the contacts, and try another slot or riser.",
        .command = "lspci -vv -s {pci} | grep -E 'LnkCap|LnkSta'",
        .action = Action::replace,
        .own_cure = true,
@@ -547,7 +581,8 @@ std::vector<Cause> health_causes() {
        .title = "The GPU's inforom is corrupt",
        .explanation = "The board's own store of identity and error counts is damaged; what it says "
                       "of past errors cannot be trusted.",
-       .cure = "Ask the vendor for a reflash, or have the GPU replaced.",
+       .cure = "The GPU computes meanwhile. Cut the power once, because a failed read looks the "
+               "same; if it stays, ask the vendor for a reflash or another GPU.",
        .action = Action::replace,
        .explains = {"gpu-call-failed"},
        .match = inforom},

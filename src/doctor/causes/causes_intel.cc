@@ -103,8 +103,8 @@ std::optional<Reason> why_unfit(const Machine& machine, const Gpu& gpu, const Pc
                       "Releases after 24.35 support graphics from Tiger Lake on: Level "
                       "Zero and OpenCL find no device.",
                   .cure =
-                      "Install the compute runtime for older graphics beside it (legacy1, "
-                      "24.35.30872)."};
+                      "Install the compute runtime for older graphics beside it, from its release "
+                      "24.35.30872 (intel-opencl-icd-legacy1 and intel-level-zero-gpu-legacy1)."};
   if (device.driver == "xe" && *build >= kAsksForWindow && has_small_window(machine, gpu, device))
     return Reason{.title = "Intel's compute runtime refuses the GPU: Resizable BAR is off",
                   .explanation =

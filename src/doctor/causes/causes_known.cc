@@ -83,8 +83,9 @@ std::vector<Match> known(const Facts& facts) {
     match.explanation = fmt::format("Published {}: {}.", words_for(fault.sureness), fault.source);
     if (symptom != symptoms.end())
       *match.explanation += fmt::format(" It would fit {}.", symptom->finding.id);
-    match.cure = fault.fixed.empty() ? "No version that fixes it is published there."
-                                     : fmt::format("Fixed in {}.", fault.fixed);
+    match.cure = fault.fixed.empty()
+                     ? "No version that fixes it is published there."
+                     : fmt::format("Fixed in {}. Install that, or a newer one.", fault.fixed);
     matches.push_back(std::move(match));
   }
   return matches;

@@ -70,6 +70,12 @@ std::vector<Match> ports_down(const Facts& facts) {
       if (losses > 0)
         match.evidence.push_back(
             evidence(file_of(place, "counters/link_downed"), std::to_string(losses)));
+      if (port.link_layer == "Ethernet") {
+        match.cure =
+            "Look whether the interface is switched off (ip link set up switches it on). Then "
+            "check the switch's port, and reseat or replace the cable or transceiver.";
+        match.command = "rdma link show";
+      }
       matches.push_back(std::move(match));
     }
   }
@@ -116,6 +122,7 @@ std::vector<Match> links_reduced(const Facts& facts) {
                                               "siblings have {:g} over {}",
                                               port.rate_gbps.value_or(0), port.width.value_or(0),
                                               rate.value_or(0), width.value_or(0))));
+      if (port.link_layer == "Ethernet") match.command = "rdma link show";
       matches.push_back(std::move(match));
     }
   }
@@ -330,26 +337,56 @@ std::vector<Match> adapter_too_hot(const Facts& facts) {
 }
 
 // "31.504 Gb/s available PCIe bandwidth, limited by 8.0 GT/s PCIe x4 link at ... (capable of ...)"
-// (drivers/pci/pci.c of Linux), where that is less than half of the port's rate. Boards with
-// fewer lanes by design are slower by half at most.
+// (drivers/pci/pci.c of Linux), where that is less than half of the port's rate. Many slots and
+// boards have fewer lanes by design, and no look at the link tells: a sibling that has more does.
 std::vector<Match> slot_narrow(const Facts& facts) {
-  std::vector<Match> matches;
-  for (const auto& hit :
-       log_hits(facts.machine, {"mlx5_core: * Gb/s available PCIe bandwidth, limited by "})) {
+  const auto& machine = facts.machine;
+  if (machine.system.hypervisor) return {};  // its links are not the real ones
+  struct Link {
+    const NetworkAdapter* adapter;
+    double gbps;
+    std::string line;
+  };
+  std::vector<Link> links;
+  for (const auto& hit : log_hits(machine, {"mlx5_core: * Gb/s available PCIe bandwidth"})) {
     const auto message = parse_message(hit.text);
     const auto text = message ? message->text : std::string_view();
-    const auto available = parse_double(text.substr(0, text.find(' ')));
-    const auto adapter = std::ranges::find_if(
-        facts.machine.network, [&](const auto& each) { return hit.pci && each.pci == hit.pci; });
-    if (!available || adapter == facts.machine.network.end()) continue;
-    const bool slower = std::ranges::any_of(adapter->ports, [&](const NetworkPort& port) {
-      return port.state == "ACTIVE" && port.rate_gbps.value_or(0) > 2 * *available;
-    });
-    const bool known = std::ranges::any_of(
-        matches, [&](const Match& match) { return match.pci.front() == *hit.pci; });
-    if (!slower || known) continue;
-    Match match = about(*adapter);
-    match.evidence.push_back(evidence("kernel log", hit.text));
+    const auto gbps = parse_double(text.substr(0, text.find(' ')));
+    std::erase_if(links, [&](const Link& link) { return link.adapter->pci == hit.pci; });
+    for (const auto& adapter : machine.network)
+      if (gbps && hit.pci && adapter.pci == hit.pci) links.push_back({&adapter, *gbps, hit.text});
+  }
+  std::vector<Match> matches;
+  for (const auto& link : links) {
+    if (std::ranges::none_of(link.adapter->ports, [&](const NetworkPort& port) {
+          return port.state == "ACTIVE" && port.rate_gbps.value_or(0) > 2 * link.gbps;
+        }))
+      continue;
+    bool alike = false, odd = false;
+    for (const auto& other : links)
+      if (kind_of(*other.adapter) == kind_of(*link.adapter) &&
+          !same_slot(*other.adapter->pci, *link.adapter->pci))
+        (other.gbps > link.gbps ? odd : alike) = true;
+    Match match = about(*link.adapter);
+    match.evidence.push_back(evidence("kernel log", link.line));
+    if (odd) {
+      match.evidence.push_back(evidence("adapters of the same board", "have a faster link"));
+    } else {
+      if (alike) match.severity = Severity::info;
+      match.explanation =
+          "The link has less than half of the port's rate. Slots and adapters are often wired for "
+          "fewer lanes by design (OCP, riser, M.2, onboard): then nothing is broken.";
+      match.cure =
+          "Compare LnkCap of the port above the adapter with LnkSta. If the slot has no more "
+          "lanes, move the adapter to one that has, or live with the rate. Only where both ends "
+          "can more, look at how the firmware divides the lanes, then reseat adapter and riser.";
+      match.action = Action::check_again;
+      const auto& line = link.line;
+      if (const auto port = pci_address_in(line.substr(std::min(line.find(" at "), line.size())))) {
+        match.values.emplace_back("port", port->text());
+        match.command = "sudo lspci -vv -s {port} | grep -E 'LnkCap:|LnkSta:'";
+      }
+    }
     matches.push_back(std::move(match));
   }
   return matches;
@@ -473,10 +510,10 @@ std::vector<Cause> network_causes() {
       {.id = "network-slot-narrow",
        .severity = Severity::warning,
        .title = "A network adapter's PCI Express link is slower than its port",
-       .explanation = "The link has less than half of the port's rate: fewer lanes, or an older "
-                      "generation than the adapter has. It sets the pace of training.",
-       .cure = "Reseat the adapter and its riser; check the slot, and how the firmware divides its "
-               "lanes.",
+       .explanation = "The link has less than half of the port's rate, and adapters of the same "
+                      "board have a faster one here. It sets the pace of training.",
+       .cure = "Compare the slot and the firmware's settings for it (lanes, link speed) with those "
+               "of its siblings. Then reseat the adapter and its riser, and try another slot.",
        .command = "sudo lspci -vv -s {pci} | grep -E 'LnkCap|LnkSta'",
        .action = Action::replace,
        .in_container = kAskHost,
@@ -504,9 +541,11 @@ std::vector<Cause> network_causes() {
        .explanation =
            "Neither the module nvidia_peermem nor DMA-BUF is available for GPUDirect RDMA, "
            "so data between nodes is copied through the host's memory.",
-       .cure = "For training over several nodes, load the module, also at startup, or install the "
-               "open kernel module.",
-       .command = "sudo modprobe nvidia-peermem",
+       .cure =
+           "For training over several nodes, load the module now and at every start; or install "
+           "the open kernel module, which does without it (DMA-BUF).",
+       .command = "sudo modprobe nvidia-peermem && echo nvidia-peermem | sudo tee "
+                  "/etc/modules-load.d/nvidia-peermem.conf",
        .match = no_peer_memory},
   };
 }

@@ -267,8 +267,10 @@ std::vector<Cause> pcie_causes() {
        .title = "PCI Express errors on the GPU's link",
        .explanation = "The link repeats packets all the time: its signal is bad, and it loses "
                       "speed.",
-       .cure = "Reseat the GPU and its riser; check cables, retimers and the slot, and try a lower "
-               "link generation.",
+       .cure =
+           "Reseat the GPU and its riser, and check cables, retimers and the slot. What cannot "
+           "be reseated (a laptop) may be quiet with a lower link generation in the firmware, or "
+           "without the link's power saving (pcie_aspm=off on the kernel's command line).",
        .command = "lspci -vvv -s {pci} | grep -E 'LnkSta|UESta|CESta'",
        .action = Action::replace,
        .own_cure = true,

@@ -111,14 +111,21 @@ std::vector<Match> lost(const Facts& facts) {
 }
 
 std::vector<Match> reset_failed(const Facts& facts) {
-  return stories_that(facts,
-                      [](const GpuStory& story, Match&) { return story.last == Step::failed; });
+  return stories_that(facts, [&](const GpuStory& story, Match& match) {
+    explain_arm_board(facts.machine, story.vendor, match);
+    return story.last == Step::failed;
+  });
 }
 
 std::vector<Match> not_woken(const Facts& facts) {
   const auto& machine = facts.machine;
-  auto matches =
-      stories_that(facts, [](const GpuStory& story, Match&) { return story.last == Step::asleep; });
+  auto matches = stories_that(facts, [](const GpuStory& story, Match& match) {
+    if (story.vendor == Vendor::amd)
+      match.cure =
+          "Reboot. If it comes again, update the kernel and the board's firmware. Until then keep "
+          "the GPU awake (amdgpu.runpm=0 on the kernel's command line) and avoid suspend.";
+    return story.last == Step::asleep;
+  });
   // NVIDIA's has no story: whether it answers is asked of NVML.
   // The kernel is not told if systemd's service suspends the GPU.
   for (const auto& hit :
@@ -132,6 +139,11 @@ std::vector<Match> not_woken(const Facts& facts) {
                        });
     if (!match || known) continue;
     match->evidence.push_back(evidence("kernel log", hit.text));
+    match->cure =
+        "Reboot. Then let the driver save the GPU's memory over suspend: "
+        "NVreg_PreserveVideoMemoryAllocations=1 in the options of nvidia in /etc/modprobe.d, and "
+        "systemctl enable nvidia-suspend nvidia-resume. If it comes again, use another release of "
+        "the driver.";
     add_gsp_advice(machine, *match, "Reboot to get the GPU back.");
     matches.push_back(std::move(*match));
   }
@@ -139,7 +151,7 @@ std::vector<Match> not_woken(const Facts& facts) {
 }
 
 std::vector<Match> wedged(const Facts& facts) {
-  return stories_that(facts, [](const GpuStory& story, Match& match) {
+  return stories_that(facts, [&](const GpuStory& story, Match& match) {
     const bool survives =
         std::any_of(story.quotes.begin(), story.quotes.end(),
                     [](const std::string& quote) { return contains(quote, "urvivability mode"); });
@@ -150,6 +162,8 @@ std::vector<Match> wedged(const Facts& facts) {
       match.cure = "Update the GPU's firmware with the vendor's tool, then cut the power.";
       match.action = Action::configure;
       match.command = "";
+    } else {
+      explain_arm_board(facts.machine, story.vendor, match);
     }
     return story.last == Step::wedged;
   });
@@ -274,6 +288,8 @@ std::vector<Match> hung(const Facts& facts) {
         const auto* device = story.pci ? pci_device(facts.machine, *story.pci) : nullptr;
         if (device && unbound(*device)) return false;  // it gave up: gpu-init-failed
         not_reached(facts.machine, match);
+      } else {
+        explain_arm_board(facts.machine, story.vendor, match);
       }
       return true;
     }
@@ -404,8 +420,11 @@ std::vector<Match> firmware_failed(const Facts& facts) {
             "Have the host restarted, with its power cut: the GPU was in use before and was not "
             "reset. If it stays, install the GPU firmware that belongs to this driver.";
         match.action = Action::ask_host;
+        match.command = "";
       }
-      if (!match.evidence.empty()) matches.push_back(std::move(match));
+      if (match.evidence.empty()) continue;
+      explain_arm_board(machine, vendor, match);
+      matches.push_back(std::move(match));
     }
   }
   return matches;
@@ -432,8 +451,11 @@ std::vector<Cause> recovery_causes() {
        .title = "The GPU's security processor (PSP) did not load its firmware",
        .explanation = "The driver starts a GPU through firmware on it, and the GPU or the firmware "
                       "refused.",
-       .cure = "Install the GPU firmware that belongs to this driver, and cut the power; if it "
-               "stays, update the GPU's and the board's own firmware.",
+       .cure =
+           "Install the newest firmware files (linux-firmware; beside amdgpu-dkms those of its "
+           "release) and rebuild the initramfs. Then cut the power, because a warm restart does "
+           "not reset this processor. If it stays, update the kernel and the card's firmware.",
+       .command = "{do:install-firmware} && {do:rebuild-initramfs}",
        .action = Action::configure,
        .terms = kByReboot,
        .explains = both(kUseless, {"gpu-hung", "gpu-wedged", "gpu-init-failed", "driver-not-loaded",

@@ -325,7 +325,8 @@ std::vector<Match> init_failed(const Facts& facts) {
   auto matches = refused(facts, {"NVRM: ...RmInitAdapter failed", "NVRM: ...rm_init_adapter failed",
                                  "NVRM: ...The NVIDIA probe routine failed for"});
   for (auto& match : matches)
-    if (!add_reason(machine, load_line(machine), match) && machine.system.hypervisor)
+    if (!add_reason(machine, load_line(machine), match) &&
+        !explain_arm_board(machine, Vendor::nvidia, match) && machine.system.hypervisor)
       cure_in_guest(machine, match);
   const auto is_told = [&](const PciAddress& address) {
     return std::any_of(matches.begin(), matches.end(), [&](const Match& match) {
@@ -363,12 +364,7 @@ std::vector<Match> init_failed(const Facts& facts) {
           match.cure = std::string(error.cure);
           match.action = Action::configure;
         }
-      if (error_number(last) == -110 && is_plain_arm(machine)) {
-        match.cure =
-            "Use a kernel with the changes that GPUs need on this board: its PCI Express is not "
-            "coherent with the processor's caches. If it has them, cut the power and start again.";
-        match.action = Action::configure;
-      }
+      if (error_number(last) == -110) explain_arm_board(machine, vendor, match);
       add_reason(machine, 0, match);
       if (last.starts_with("vfio-pci")) explain_vfio(machine, match);
       matches.push_back(std::move(match));

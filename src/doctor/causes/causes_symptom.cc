@@ -254,7 +254,7 @@ std::vector<Match> xid_events(const Facts& facts) {
     if (state == XidState::past) {
       match.severity = Severity::info;
       match.standing = Standing::past;
-      match.cure = "";
+      match.cure = match.command = "";
       *match.title += " (earlier, or another container's)";
     } else if (state == XidState::survived) {
       match.severity = std::min(*match.severity, Severity::warning);

@@ -303,7 +303,7 @@ TEST(KnownFaults, OfManyThatFitTheFirstOfEachSymptomIsTold) {
   ASSERT_EQ(known.size(), 1u);
   EXPECT_EQ(known[0].title,
             "Driver 470.57.02 with Linux 6.16.3 is known not to build unless patched");
-  EXPECT_EQ(known[0].cure, "Fixed in driver 570.153.02.");
+  EXPECT_EQ(known[0].cure, "Fixed in driver 570.153.02. Install that, or a newer one.");
 }
 
 std::string cell(std::string_view name, std::string_view value) {

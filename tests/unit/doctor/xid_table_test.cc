@@ -47,12 +47,12 @@ constexpr Known kKnown[] = {
     {48, XidClass::memory, reset_gpu, true},
     {63, XidClass::memory, none, false},
     {64, XidClass::memory, reset_gpu, true},
-    {92, XidClass::memory, check_hardware, false},
+    {92, XidClass::memory, watch, false},
     {94, XidClass::memory, restart_app, false},
     {95, XidClass::memory, reset_gpu, true},
     {140, XidClass::memory, reset_gpu, true},
     {160, XidClass::memory, follow_recovery_action, false},
-    {161, XidClass::memory, contact_vendor, false},
+    {161, XidClass::memory, watch, false},
     {168, XidClass::memory, reset_gpu, false},
     {171, XidClass::memory, reset_gpu, true},
     {172, XidClass::memory, reset_gpu, true},
@@ -87,7 +87,7 @@ constexpr Known kKnown[] = {
     {110, XidClass::hardware, reset_gpu, true},
     {154, XidClass::informational, follow_recovery_action, true},
     {156, XidClass::hardware, reset_gpu, true},
-    {157, XidClass::hardware, contact_vendor, false},
+    {157, XidClass::hardware, watch, false},
     {158, XidClass::hardware, reset_gpu, true},
 };
 
