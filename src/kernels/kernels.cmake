@@ -149,6 +149,7 @@ gpuready_ptx(gpuready_kernels ternary_gemv sm_90 80)  # launches that overlap
 gpuready_ptx(gpuready_kernels ternary_grouped sm_50 60)
 gpuready_ptx(gpuready_kernels ternary_grouped sm_61 60)
 gpuready_ptx(gpuready_kernels ternary_grouped sm_80 74)
+gpuready_ptx(gpuready_kernels ternary_grouped sm_90 80)  # launches that overlap
 gpuready_ptx(gpuready_kernels ternary_stream sm_80 74)
 gpuready_ptx(gpuready_kernels ternary_stream sm_90 80)  # bulk copies, prefetches
 gpuready_ptx(gpuready_kernels ternary_quantise sm_50 60)

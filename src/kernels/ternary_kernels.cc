@@ -7,6 +7,7 @@ GPUREADY_EMBEDDED(gpuready_ptx_ternary_gemv_sm_90)
 GPUREADY_EMBEDDED(gpuready_ptx_ternary_grouped_sm_50)
 GPUREADY_EMBEDDED(gpuready_ptx_ternary_grouped_sm_61)
 GPUREADY_EMBEDDED(gpuready_ptx_ternary_grouped_sm_80)
+GPUREADY_EMBEDDED(gpuready_ptx_ternary_grouped_sm_90)
 GPUREADY_EMBEDDED(gpuready_ptx_ternary_stream_sm_80)
 GPUREADY_EMBEDDED(gpuready_ptx_ternary_stream_sm_90)
 GPUREADY_EMBEDDED(gpuready_ptx_ternary_read_sm_50)
@@ -25,7 +26,8 @@ const std::span<const KernelImage> kMatrixGemv = std::span(kGemv).subspan(2);
 const KernelImage kGrouped[] = {
     {gpuready_ptx_ternary_grouped_sm_50_begin, gpuready_ptx_ternary_grouped_sm_50_end, 50, false},
     {gpuready_ptx_ternary_grouped_sm_61_begin, gpuready_ptx_ternary_grouped_sm_61_end, 61, false},
-    {gpuready_ptx_ternary_grouped_sm_80_begin, gpuready_ptx_ternary_grouped_sm_80_end, 80, false}};
+    {gpuready_ptx_ternary_grouped_sm_80_begin, gpuready_ptx_ternary_grouped_sm_80_end, 80, false},
+    {gpuready_ptx_ternary_grouped_sm_90_begin, gpuready_ptx_ternary_grouped_sm_90_end, 90, false}};
 const KernelImage kStream[] = {
     {gpuready_ptx_ternary_stream_sm_80_begin, gpuready_ptx_ternary_stream_sm_80_end, 80, false},
     {gpuready_ptx_ternary_stream_sm_90_begin, gpuready_ptx_ternary_stream_sm_90_end, 90, false}};
@@ -48,7 +50,7 @@ const Kernel kTernaryStreamValues1{"gpuready_ternary_stream_values_1", kStream};
 const Kernel kTernaryStreamValues8{"gpuready_ternary_stream_values_8", kStream};
 const Kernel kTernaryGrouped1{"gpuready_ternary_grouped_1", kGrouped};
 const Kernel kTernaryGrouped4{"gpuready_ternary_grouped_4", kGrouped};
-const Kernel kTernaryGrouped16{"gpuready_ternary_grouped_16", std::span(kGrouped).subspan(2)};
+const Kernel kTernaryGrouped16{"gpuready_ternary_grouped_16", std::span(kGrouped).subspan(2, 1)};
 const Kernel kTernaryRead{"gpuready_ternary_read", kRead};
 
 }  // namespace gpuready::ternary

@@ -269,7 +269,7 @@ GPUREADY_DEVICE void multiply_few(const TernaryGroupedParams& p) {
     FewRows<kRows, 8>{p}.run();
 }
 
-#if __CUDA_ARCH__ >= 800
+#if __CUDA_ARCH__ == 800  // newer ones take this image, too
 // 16 rows by matrix instructions, as MatrixProducts has them.
 struct GroupMatrix {
   static constexpr u32 kRows = 16, kPadding = ternary::kGemvMatrixPaddingBytes / 4;
@@ -419,7 +419,7 @@ GPUREADY_KERNEL(288, 3) void gpuready_ternary_grouped_1(TernaryGroupedParams p) 
 GPUREADY_KERNEL(288, 2) void gpuready_ternary_grouped_4(TernaryGroupedParams p) {
   multiply_few<4>(p);
 }
-#if __CUDA_ARCH__ >= 800
+#if __CUDA_ARCH__ == 800
 GPUREADY_KERNEL(256, 2) void gpuready_ternary_grouped_16(TernaryGroupedParams p) {
   if (p.group == 32)
     multiply_groups<1>(p, 1);
