@@ -4,7 +4,7 @@
 # Usage: awk -f fixed_words.awk SOURCE...
 function finish(   count, i, part, words) {
   if (literal != "" && literal !~ /[.]$/) {
-    gsub(/\\[nt]/, " ", literal); gsub(/[{][^}]*[}]/, "0", literal)
+    gsub(/\\[nt]/, " ", literal); gsub(/[{][^} ]*[}]/, "0", literal)
     count = split(literal, words, /[^A-Za-z0-9_.+-]+/)
     for (i = 1; i <= count; ++i) {
       part = words[i]; sub(/^[.+-]+/, "", part); sub(/[.+-]+$/, "", part)

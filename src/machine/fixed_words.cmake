@@ -2,6 +2,7 @@
 # what a redacted recording may show (redaction.cc).
 set(fixed_words ${CMAKE_CURRENT_BINARY_DIR}/embed/fixed_words)
 file(GLOB_RECURSE rule_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*.cc ${CMAKE_CURRENT_LIST_DIR}/../doctor/*.cc
+  ${CMAKE_CURRENT_LIST_DIR}/../doctor/*.h
   ${CMAKE_CURRENT_LIST_DIR}/../products/vm/diagnose/*.cc)
 list(APPEND rule_sources ${CMAKE_CURRENT_LIST_DIR}/../host/kernel_log.cc ${CMAKE_CURRENT_LIST_DIR}/../products/vm/host_facts.cc)
 add_custom_command(OUTPUT ${fixed_words}

@@ -326,8 +326,7 @@ std::optional<Match> refused_by_selinux(const Machine& machine, Vendor vendor) {
         "SELinux lets only some programs load kernel modules, and only from files with the label "
         "of modules (modules_object_t), which a file from a container or copied from elsewhere "
         "does not have.";
-    const bool relabel =
-        path && !contains(hit.text, "modules_object_t") && !contains(hit.text, "container_file_t");
+    const bool relabel = path && !contains(hit.text, "dev=\"overlay\"");  // a container's file
     match->cure = std::string(relabel ? "Restore the labels of the modules' files, and load the "
                                         "module again. If it is refused again, allow "
                                       : "On the host, allow ") +

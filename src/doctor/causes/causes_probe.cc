@@ -115,7 +115,7 @@ bool start_failed(const Machine& machine, Vendor vendor) {
 
 struct Crash {
   std::size_t line = 0;
-  std::string head, process, place;  // place: of the instruction, where no GPU's driver is
+  std::string head, place;  // place: of the instruction, where no GPU's driver is
 };
 
 // The memory that programs share with GPUs is in the kernel's own care.
@@ -166,7 +166,7 @@ bool tell_of_driver(const Machine& machine, const Crash& crash, std::string_view
   if (!crash.place.empty())
     match.title =
         fmt::format("The kernel crashed at work for the driver's module {}", quote(module));
-  if (module == "nvidia_uvm" && contains(at, "hmm") && !hmm_is_off(machine)) {
+  if (module == "nvidia_uvm" && contains(at, "uvm_hmm_unregister_gpu") && !hmm_is_off(machine)) {
     match.cure =
         "Reboot. Before that, turn off the mirroring of programs' memory (HMM), where it crashed: "
         "uvm_disable_hmm=1 for nvidia_uvm. A newer driver may have it mended.";
@@ -177,8 +177,8 @@ bool tell_of_driver(const Machine& machine, const Crash& crash, std::string_view
 
 // "Oops: 0000 [#1]" or "BUG: ...", then "RIP: 0010:function+0x2f/0xb0 [module]"; on Arm "Unable to
 // handle kernel ...", "Internal error: Oops", then "pc : function+0x2f/0xb0 [module]". Without a
-// module the kernel's own code crashed, and the steps of the trace tell for whom. A WARNING and a
-// task that is blocked write such lines, too, and go on (Linux: show_regs, __warn).
+// module the kernel's own code crashed, and the steps of the trace tell for whom. A WARNING
+// writes such lines, too, and goes on (Linux: show_regs, __warn).
 std::vector<Match> oopsed(const Facts& facts) {
   constexpr double kTraceSeconds = 2;  // from its head to its last step
   const auto& machine = facts.machine;
@@ -187,7 +187,7 @@ std::vector<Match> oopsed(const Facts& facts) {
   std::optional<Crash> crash;
   const auto end_in = [&](std::string_view module, std::string_view at) {
     Match match;
-    for (const auto* text : {&crash->head, &crash->process, &crash->place})
+    for (const auto* text : {&crash->head, &crash->place})
       if (!text->empty()) match.evidence.push_back(evidence("kernel log", *text));
     const bool first = std::ranges::none_of(
         matches, [](const Match& known) { return known.gpus.empty() && known.pci.empty(); });
@@ -203,20 +203,21 @@ std::vector<Match> oopsed(const Facts& facts) {
     const auto is = [&](std::initializer_list<std::string_view> patterns) {
       return std::ranges::any_of(patterns, [&](auto text) { return says(*message, text); });
     };
-    const auto since = crash ? log[crash->line].seconds : std::nullopt;
-    const bool late = since && log[i].seconds.value_or(0) > *since + kTraceSeconds;
-    if (crash && (late || is({"kernel: WARNING: CPU: ", "kernel: INFO: task "}))) end_in("", "");
-    if (!crash && is({"kernel: BUG: ", "kernel: Oops: ", "kernel: Internal error: Oops",
-                      "kernel: Unable to handle kernel ", "kernel: kernel BUG at ",
-                      "kernel: general protection fault, "}))
-      crash = Crash{i, line, {}, {}};
-    if (!crash) continue;
-    if (is({"kernel: CPU: "})) crash->process = line;
-    const auto module = line.ends_with(']') && contains(line, "+0x")
-                            ? line.substr(line.rfind('[') + 1, line.size() - line.rfind('[') - 2)
+    const bool head = is({"kernel: BUG: ", "kernel: Oops: ", "kernel: Internal error: Oops",
+                          "kernel: Unable to handle kernel ", "kernel: kernel BUG at ",
+                          "kernel: general protection fault, "});
+    const bool place = is({"kernel: RIP: ", "kernel: pc : "});
+    const auto open = line.rfind('[');
+    const auto module = line.ends_with(']') && open != line.npos
+                            ? line.substr(open + 1, line.size() - open - 2)
                             : "";
     const bool known = vendor_of_writer(module) || module.starts_with("vfio");
-    const bool place = is({"kernel: RIP: ", "kernel: pc : "});
+    const auto since = crash ? log[crash->line].seconds : std::nullopt;
+    const bool late = since && log[i].seconds.value_or(0) > *since + kTraceSeconds;
+    if (crash && ((late && (head || place || known)) || is({"kernel: WARNING: CPU: "})))
+      end_in("", "");
+    if (!crash && head) crash = Crash{i, line, {}};
+    if (!crash) continue;
     if (known && (place ? crash->place.empty() : !contains(line, ": ")))
       end_in(module, line);
     else if (place && crash->place.empty())

@@ -214,8 +214,7 @@ std::vector<Cause> state_causes() {
        .explanation = "On machines with NVSwitches, CUDA starts only after Fabric Manager has "
                       "registered every GPU.",
        .cure = "Install the Fabric Manager of exactly the driver's version, start it, and have it "
-               "start at every boot (systemctl enable). If it stops, its log says why: journalctl "
-               "-u nvidia-fabricmanager.",
+               "start at every boot. If it stops, its log says why (/var/log/fabricmanager.log).",
        .command = "systemctl restart nvidia-fabricmanager",
        .action = Action::configure,
        .terms = kByService,

@@ -58,7 +58,6 @@ constexpr std::string_view kTopics[] = {
     "BUG: unable to handle",
     "BUG: Bad page ",
     "general protection fault, ",
-    " PID: ",
     "Oops: ",
     "RIP: ",
     "WARNING: CPU: ",
@@ -116,7 +115,6 @@ constexpr std::string_view kNameless[] = {"INFO: task ",
                                           "BUG: ",
                                           "Oops: ",
                                           "general protection fault, ",
-                                          "CPU: ",
                                           "RIP: ",
                                           "WARNING: CPU: ",
                                           "kernel BUG at ",
@@ -315,7 +313,8 @@ bool is_step_of_trace(std::string_view line) {
   line = trim(line);
   take(line, "? ");
   const auto space = line.find(' '), offset = line.find("+0x");
-  if (space == line.npos || offset >= space || line.substr(space, 2) != " [") return false;
+  if (space == line.npos || line.substr(space, 2) != " [") return false;
+  if (offset >= space && line[space - 1] != '*') return false;  // as redaction leaves it
   const auto module = line.substr(space + 2, line.size() - space - 3);
   return is_name(module) && vendor_of_writer(module);
 }
@@ -374,6 +373,11 @@ constexpr ReadNumber kReadNumbers[] = {
     {"BAR ", "BAR "},
     {"BAR ", "[mem size "},
     {"", "", " Gb/s available PCIe bandwidth, limited by "},
+    {"", "", " Gb/s available PCIe bandwidth ("},
+    {"skipped device ", "rejects atomics "},  // "494<509": versions of firmware
+    {"skipped device ", "<"},
+    {"audit: ", "type="},
+    {"audit: ", "permissive="},
 };
 }  // namespace
 

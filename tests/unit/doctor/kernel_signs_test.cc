@@ -112,7 +112,7 @@ TEST(KernelSigns, WordingsOfDriversAreKnown) {
       {"amdgpu", "Unable to change power state from D3hot to D0, device inaccessible",
        "amd-gpu-lost", Severity::error, Action::power_cycle},
       {"amdgpu", "WARN: GPU thermal throttling temperature reached, expect performance decrease.",
-       "hardware-slowdown", Severity::warning, Action::check_again},
+       "hardware-slowdown", Severity::info, Action::none},
       {"amdgpu",
        "amdgpu: Failed to get gpu_info firmware \"cyan_skillfish_gpu_info.bin\"\n"
        "amdgpu: Fatal error during GPU init",

@@ -71,7 +71,7 @@ inline Words impossible(const Machine& machine) {
 }
 
 // Words of commands that a cure's text must not offer in a container either.
-inline const Words kNotInAContainersText = {"systemctl", "apt-get", "dkms ",  "modprobe ",
+inline const Words kNotInAContainersText = {"systemctl", "apt-get", " dkms ", "modprobe ",
                                             "rmmod ",    "mokutil", "dracut", "ipmitool"};
 
 inline void expect_fitting(const Machine& machine, const Finding& finding) {
