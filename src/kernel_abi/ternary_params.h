@@ -3,6 +3,8 @@
 // 128), with zeros behind the last column.
 #pragma once
 
+#include "kernel_abi/ternary_layout.h"
+
 namespace gpuready::ternary {
 
 // Sizes of the kernels as compiled. A ring: loads of a lane in flight. Padding: behind a row of
@@ -57,9 +59,12 @@ struct TernaryGemvParams {
   TernaryAddends addends;
 };
 
-// The same of weights whose scales differ within a row; a block takes a row tile and up to 1, 4 or
-// 16 rows of activations.
-inline constexpr unsigned kGroupedWarps = 8;  // that multiply; with up to 4 rows one more adds
+// The same of weights whose scales differ within a row, and up to 1, 4 or 16 rows of activations a
+// block.
+inline constexpr unsigned kGroupedWarps = 8;   // that multiply; with up to 4 rows one more adds
+inline constexpr unsigned kGroupedBlocks = 2;  // of an SM, with up to 4 rows
+// Words of a group's terms of one row of activations. One row's lie in all banks.
+constexpr unsigned grouped_term_words(unsigned rows) { return rows == 1 ? 20 : kTileRows; }
 struct TernaryGroupedParams {
   unsigned long long tiles_address;
   unsigned long long scales_address;  // f32 [row_tiles][groups][16]
@@ -71,6 +76,8 @@ struct TernaryGroupedParams {
   unsigned group, groups;  // columns that share a scale: 32, 64, 128 or 256; groups of a row
   // Column tiles in shared memory at once: a multiple of 2, with up to 4 rows of 2 * kGroupedWarps.
   unsigned chunk_tiles;
+  unsigned row_blocks;   // for the same activation rows; a block takes row tiles that far apart. As
+                         // many as those, where not all columns are in shared memory at once
   unsigned output_type;  // 1 f32, 2 bf16, 3 f16
   TernaryAddends addends;
 };

@@ -78,6 +78,10 @@ TEST_P(PtxTernaryGrouped, EachGivesTheReferencesBits) {
           for (const std::int64_t k : {1, 31, 33, 127, 130, 257, 300, 385, 513}) one(1, 17, k);
           // More columns than a block has in shared memory at once.
           for (const std::int64_t m : {1, 2, 4, 5, 16, 17, 33}) one(m, 35, 2300);
+          for (const std::int64_t m : {1, 2}) one(m, 20, 50'000);
+          // A block takes some row tiles: of 1, 2, 3 and 9 pairs of column tiles.
+          for (const std::int64_t k : {130, 300, 700, 2300}) one(1, 300, k);
+          for (const std::int64_t m : {3, 7}) one(m, 300, 300);
           one(1, 16, 4500, Fill::all_plus);
           one(3, 16, 4500, Fill::all_minus);
           one(18, 16, 1300, Fill::saturating);
@@ -98,7 +102,7 @@ TEST_P(PtxTernaryGrouped, EachGivesTheReferencesBits) {
                " wrong" + (counts.wrong > 0 ? ": " + counts.first : "");
       },
       "fake_cuda_ptx");
-  EXPECT_EQ(outcome, "264 products, 0 wrong");
+  EXPECT_EQ(outcome, "360 products, 0 wrong");
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, PtxTernaryGrouped, testing::Values("5.0", "6.1", "8.0", "9.0"));

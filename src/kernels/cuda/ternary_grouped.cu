@@ -28,98 +28,162 @@ template <u32 kBarrier, u32 kCount>
 GPUREADY_DEVICE void named_sync() {
   asm volatile("bar.sync %0, %1;" ::"n"(kBarrier), "n"(kCount) : "memory");
 }
-template <u32 kBarrier, u32 kCount>
-GPUREADY_DEVICE void named_arrive() {
-  asm volatile("bar.arrive %0, %1;" ::"n"(kBarrier), "n"(kCount) : "memory");
+template <u32 kBarrier>
+GPUREADY_DEVICE void step_sync(u32 step) {
+  if (step % 2 == 0)
+    named_sync<kBarrier, kThreads + 32>();
+  else
+    named_sync<kBarrier + 1, kThreads + 32>();
+}
+template <u32 kBarrier>
+GPUREADY_DEVICE void step_arrive(u32 step) {
+  if (step % 2 == 0)
+    asm volatile("bar.arrive %0, %1;" ::"n"(kBarrier), "n"(kThreads + 32) : "memory");
+  else
+    asm volatile("bar.arrive %0, %1;" ::"n"(kBarrier + 1), "n"(kThreads + 32) : "memory");
 }
 
-// One to four rows, by dp4a. Two column tiles a warp are a step. The warps that multiply never wait
-// for a sum: one more adds the terms of a step while they are at the next.
+// One to four rows. A warp multiplies a pair of column tiles in each step; a block's pairs run on
+// from row tile to row tile. The warps that multiply never wait for a sum: one more adds the terms
+// of a step while they are at the next.
 template <u32 kRows, u32 kGroupPieces>
 struct FewRows {
-  static constexpr u32 kAtOnce = 2, kSteps = 2;  // tiles; steps whose weights are on their way
-  static constexpr u32 kStepTiles = kWarps * kAtOnce;
-  static constexpr u32 kGroups = kAtOnce * kPieces / kGroupPieces;  // of a warp in a step
+  static constexpr u32 kSteps = 2;   // whose weights are on their way
+  static constexpr u32 kChains = 2;  // of matrix instructions that wait for each other
+  static constexpr bool kByMatrix = kRows == 1 && __CUDA_ARCH__ >= 800;
+  static constexpr u32 kGroups = 2 * kPieces / kGroupPieces;  // of a pair
   static constexpr u32 kStepGroups = kWarps * kGroups;
-  static constexpr u32 kOwn = kGroups > 1 ? kGroups / 2 : 1;  // of a lane, once sums are shared out
+  // A lane's results of a pair: of groups that follow each other, and of rows 8 apart.
+  static constexpr u32 kOwnGroups = kGroups == 1 ? 1 : kByMatrix ? 2 : kGroups / 2;
+  static constexpr u32 kOwnRows = kByMatrix ? 2 : 1, kOwn = kOwnGroups * kOwnRows;
+  static constexpr u32 kTermWords = ternary::grouped_term_words(kRows);
   static constexpr u32 kRowsAtOnce = __CUDA_ARCH__ >= 610 ? kRows : 1;
-  static constexpr u32 kAll = kThreads + 32;
   static constexpr u32 kResults = (kRows * kTileRows + 31) / 32;  // of a lane of the adding warp
+  static constexpr u32 kNone = ~0u;
 
   const TernaryGroupedParams& p;
   const u32 lane = thread_index() % 32, warp = thread_index() / 32;
-  const u32 row_tile = block_index() % p.row_tiles;
-  const u32 first_row = block_index() / p.row_tiles * kRows;
-  const u32 steps = (p.col_tiles + kStepTiles - 1) / kStepTiles;
+  const u32 first_row_tile = block_index() % p.row_blocks;
+  const u32 first_row = block_index() / p.row_blocks * kRows;
+  const u32 pairs = (p.col_tiles + 1) / 2;  // of a row tile
+  const u32 all_pairs = (p.row_tiles - first_row_tile + p.row_blocks - 1) / p.row_blocks * pairs;
+  const u32 steps = (all_pairs + kWarps - 1) / kWarps;
   const u32 row_words = p.chunk_tiles * 32;
-  const u32 chunk_groups = p.chunk_tiles * kPieces / kGroupPieces;
-  // In shared memory: codes, their sums a group, the terms of two steps.
+  const u32 chunk_pairs = p.chunk_tiles / 2, chunk_groups = chunk_pairs * kGroups;
+  // In shared memory: codes, their sums a group with the other sign, the terms of two steps.
   int* const code_sums = reinterpret_cast<int*>(shared_words + kRows * row_words);
   float* const terms = reinterpret_cast<float*>(code_sums + kRows * chunk_groups);
-  const char* const weights = reinterpret_cast<const char*>(p.tiles_address) +
-                              static_cast<u64>(row_tile) * p.col_tiles * kTileBytes + lane * 16;
-  // A lane's results of a group: one row of its quad's two, of every other or every half of groups.
-  const u32 own_row = lane / 4 + lane % 2 * 8, own_group = kGroups > 1 ? lane / 2 % 2 * kOwn : 0;
-  const float* const scales = reinterpret_cast<const float*>(p.scales_address) +
-                              static_cast<u64>(row_tile) * p.groups * kTileRows + own_row;
+  const u32 own_row = lane / 4 + (kByMatrix ? 0 : lane % 2 * 8);
+  const u32 own_group = kByMatrix ? lane % 4 * 2 % kGroups : lane / 2 % 2 * kOwnGroups % kGroups;
 
   struct Held {
-    Words4 tiles[kAtOnce];
+    Words4 tiles[2];
     float scales[kOwn];
+    u32 pair;
+  };
+  // The warp's next pair, and where its row tile begins.
+  struct Next {
+    u32 pair, row_tile;
+    const char* weights;
+    const float* scales;
   };
 
-  GPUREADY_DEVICE void fetch(u32 step, Held& to) const {
-    const u32 tile = step * kStepTiles + warp * kAtOnce;
-    const u32 group = step * kStepGroups + warp * kGroups + own_group;
-#pragma unroll
-    for (u32 i = 0; i < kAtOnce; ++i) {
-      to.tiles[i] = Words4{0, 0, 0, 0};
-      if (tile + i < p.col_tiles)
-        to.tiles[i] = load_weights(weights + static_cast<u64>(tile + i) * kTileBytes);
+  GPUREADY_DEVICE void fetch(Next& next, Held& to) const {
+    while (next.pair >= pairs) {
+      next.pair -= pairs;
+      next.row_tile += p.row_blocks;
+      next.weights += static_cast<u64>(p.row_blocks) * p.col_tiles * kTileBytes;
+      next.scales += static_cast<u64>(p.row_blocks) * p.groups * kTileRows;
     }
+    const bool there = next.row_tile < p.row_tiles;
+    to.pair = there ? next.pair : kNone;
+#pragma unroll
+    for (u32 i = 0; i < 2; ++i) {
+      to.tiles[i] = Words4{0, 0, 0, 0};
+      if (there && next.pair * 2 + i < p.col_tiles)
+        to.tiles[i] = load_weights(next.weights + static_cast<u64>(next.pair * 2 + i) * kTileBytes);
+    }
+    // Terms of groups that are not there are zero.
+    const u32 group = next.pair * kGroups + own_group;
 #pragma unroll
     for (u32 i = 0; i < kOwn; ++i)
-      to.scales[i] = group + i < p.groups ? scales[(group + i) * kTileRows] : 0;
+      to.scales[i] = there && group + i / kOwnRows < p.groups
+                         ? next.scales[(group + i / kOwnRows) * kTileRows + i % kOwnRows * 8]
+                         : 0;
+    next.pair += kWarps;
   }
 
   GPUREADY_DEVICE void fill(u32 first_tile) const {
-    const u32 left = p.col_tiles - first_tile;
-    const u32 count = left < p.chunk_tiles ? left : p.chunk_tiles;
     if (first_tile != 0) named_sync<1, kThreads>();
 #pragma unroll 1
-    for (u32 m = 0; m < kRows; ++m) {
-      const bool there = first_row + m < p.activation_rows;
-      for (u32 tile = warp; tile < count; tile += kWarps)
-        copy_word(
-            shared_words + m * row_words + tile * 32 + place_in_tile(lane),
-            code_word(p, there ? first_row + m : 0, (first_tile + tile) * kTileCols + lane * 4),
-            there);
-    }
+    for (u32 m = 0; m < kRows; ++m)
+      for (u32 tile = warp; tile < p.chunk_tiles; tile += kWarps) {
+        const bool there = first_row + m < p.activation_rows && first_tile + tile < p.col_tiles;
+        copy_word(shared_words + m * row_words + tile * 32 + place_in_tile(lane),
+                  code_word(p, there ? first_row + m : 0,
+                            (there ? first_tile + tile : 0) * kTileCols + lane * 4),
+                  there);
+      }
     await_copies();
     named_sync<1, kThreads>();
+#pragma unroll 1
     for (u32 i = thread_index(); i < kRows * chunk_groups; i += kThreads) {
       const u32 m = i / chunk_groups, piece = i % chunk_groups * kGroupPieces;
       int sum = 0;
 #pragma unroll
       for (u32 j = 0; j < kGroupPieces; ++j) {
-        if ((piece + j) / kPieces >= count) break;
         const u32* y =
             shared_words + m * row_words + (piece + j) / kPieces * 32 + (piece + j) % kPieces;
 #pragma unroll
         for (u32 word = 0; word < 8; ++word) sum = dot4(0x01010101u, y[word * 4], sum);
       }
-      code_sums[i] = sum;
+      code_sums[i] = -sum;
     }
     named_sync<1, kThreads>();
   }
 
-  // Sums of rows g and g + 8 of each group, of this lane's columns: [group * 2 + which].
-  GPUREADY_DEVICE void multiply_tiles(const Held& from, const u32* y,
-                                      int (&sums)[2 * kGroups]) const {
-    int parts[4] = {};
+#if __CUDA_ARCH__ >= 800
+  // Adds the lane's products to `own`, by matrix instructions: a group's activations fill a column
+  // of the B operand for its pieces alone, and again each kGroups columns further on.
+  GPUREADY_DEVICE void multiply_matrix(const Held& from, const u32* y, int (&own)[kOwn]) const {
+    constexpr u32 kWide = kGroupPieces < kPieces ? kGroupPieces : kPieces;
+    constexpr u32 kLoads = kGroupPieces / kWide;
+    typedef u32 Words __attribute__((ext_vector_type(kWide)));
+    const u32 group = lane / 4 % kGroups, piece = group * kGroupPieces;
+    Words first[kLoads], second[kLoads];
 #pragma unroll
-    for (u32 i = 0; i < kAtOnce; ++i) {
-      const Words4* words = reinterpret_cast<const Words4*>(y + i * 32);
+    for (u32 i = 0; i < kLoads; ++i) {
+      const u32* at = y + (piece / kPieces + i) * 32 + lane % 4 * 8 + piece % kPieces;
+      first[i] = *reinterpret_cast<const Words*>(at);
+      second[i] = *reinterpret_cast<const Words*>(at + 4);
+    }
+    int sums[kChains][4] = {};
+#pragma unroll
+    for (u32 i = 0; i < kOwn; ++i) sums[0][i / 2 + i % 2 * 2] = i % 2 == 0 ? own[i] : own[i] * 4;
+#pragma unroll
+    for (u32 j = 0; j < 2 * kPieces; ++j) {
+      const bool mine = group == j / kGroupPieces;
+      const u32 k = j % kGroupPieces;
+      multiply_word(sums[j / kPieces % kChains], from.tiles[j / kPieces][j % kPieces],
+                    mine ? first[k / kWide][k % kWide] : 0,
+                    mine ? second[k / kWide][k % kWide] : 0);
+    }
+#pragma unroll
+    for (u32 i = 0; i < kOwn; ++i) {
+      int sum = 0;
+#pragma unroll
+      for (u32 c = 0; c < kChains; ++c) sum += sums[c][i / 2 + i % 2 * 2];
+      own[i] = i % 2 == 0 ? sum : sum >> 2;
+    }
+  }
+#endif
+
+  // The same by dp4a. First sums of rows g and g + 8 of each group, of this lane's columns alone.
+  GPUREADY_DEVICE void multiply_dot(const Held& from, const u32* y, int (&own)[kOwn]) const {
+    int sums[2 * kGroups], parts[4] = {};
+#pragma unroll
+    for (u32 i = 0; i < 2; ++i) {
+      const Words4* words = reinterpret_cast<const Words4*>(y + i * 32 + lane % 4 * 8);
       const Words4 first = words[0], second = words[1];
 #pragma unroll
       for (u32 j = 0; j < kPieces; ++j) {
@@ -136,6 +200,15 @@ struct FewRows {
         parts[0] = parts[1] = parts[2] = parts[3] = 0;
       }
     }
+    // Sums of a quad, each at one lane, by as few exchanges as there are lanes to share them.
+    const bool odd = lane % 2 != 0, upper = lane / 2 % 2 != 0;
+    int half[kGroups];
+#pragma unroll
+    for (u32 g = 0; g < kGroups; ++g) half[g] = exchanged(odd, sums[2 * g], sums[2 * g + 1], 1);
+#pragma unroll
+    for (u32 i = 0; i < kOwn; ++i)
+      own[i] += kGroups > 1 ? exchanged(upper, half[i], half[kGroups - kOwn + i], 2)
+                            : exchanged(false, half[0], half[0], 2);
   }
 
   // The lanes that `mask` tells apart keep `a`, or, where `second`, `b`; each gives the other away.
@@ -143,108 +216,133 @@ struct FewRows {
     const int kept = second ? b : a, given = second ? a : b;
     return kept + static_cast<int>(shuffle_xor(static_cast<u32>(given), mask));
   }
-  // Sums of a quad, each at one lane, by as few exchanges as there are lanes to share them.
-  GPUREADY_DEVICE void share_out(const int (&sums)[2 * kGroups], int (&own)[kOwn]) const {
-    const bool odd = lane % 2 != 0, upper = lane / 2 % 2 != 0;
-    int half[kGroups];
-#pragma unroll
-    for (u32 g = 0; g < kGroups; ++g) half[g] = exchanged(odd, sums[2 * g], sums[2 * g + 1], 1);
-#pragma unroll
-    for (u32 i = 0; i < kOwn; ++i)
-      own[i] = kGroups > 1 ? exchanged(upper, half[i], half[kGroups - kOwn + i], 2)
-                           : exchanged(false, half[0], half[0], 2);
-  }
 
-  // `chunk_step`: where the codes in shared memory begin.
-  template <u32 kParity>
-  GPUREADY_DEVICE void take(u32 step, u32 chunk_step, Held& now) const {
-    if (step >= 2) named_sync<kEmptied + kParity, kAll>();
-    const u32 tile = (step - chunk_step) * kStepTiles + warp * kAtOnce;
-    if (chunk_step * kStepTiles + tile < p.col_tiles) {
-      const u32 group = tile * kPieces / kGroupPieces + own_group;
+  // `first_pair`: where the codes in shared memory begin.
+  GPUREADY_DEVICE void take(u32 step, u32 parity, u32 first_pair, const Held& now) const {
+    if (step >= 2) step_sync<kEmptied>(parity);
+    if (now.pair == kNone) return;
+    const u32 pair = now.pair - first_pair;
 #pragma unroll kRowsAtOnce
-      for (u32 m = 0; m < kRows; ++m) {
-        int sums[2 * kGroups], own[kOwn];
-        multiply_tiles(now, shared_words + m * row_words + tile * 32 + lane % 4 * 8, sums);
-        share_out(sums, own);
-        float* to = terms +
-                    ((kParity * kRows + m) * kStepGroups + warp * kGroups + own_group) * kTileRows +
-                    own_row;
+    for (u32 m = 0; m < kRows; ++m) {
+      int own[kOwn];
 #pragma unroll
-        for (u32 i = 0; i < kOwn; ++i)
-          to[i * kTileRows] =
-              multiply(to_float(own[i] - code_sums[m * chunk_groups + group + i]), now.scales[i]);
-      }
+      for (u32 i = 0; i < kOwn; ++i)
+        own[i] = code_sums[m * chunk_groups + pair * kGroups + own_group + i / kOwnRows];
+      const u32* const y = shared_words + m * row_words + pair * 64;
+#if __CUDA_ARCH__ >= 800
+      if constexpr (kByMatrix)
+        multiply_matrix(now, y, own);
+      else
+#endif
+        multiply_dot(now, y, own);
+      if (kByMatrix && lane % 4 * 2 >= kGroups) continue;  // another lane's, too
+      float* const to =
+          terms + own_row +
+          ((parity * kRows + m) * kStepGroups + warp * kGroups + own_group) * kTermWords;
+#pragma unroll
+      for (u32 i = 0; i < kOwn; ++i)
+        to[i / kOwnRows * kTermWords + i % kOwnRows * 8] =
+            multiply(to_float(own[i]), now.scales[i]);
     }
-    fetch(step + kSteps, now);
-    named_arrive<kFilled + kParity, kAll>();
   }
 
   GPUREADY_DEVICE void produce() const {
+    Next next{warp, first_row_tile,
+              reinterpret_cast<const char*>(p.tiles_address) +
+                  static_cast<u64>(first_row_tile) * p.col_tiles * kTileBytes + lane * 16,
+              reinterpret_cast<const float*>(p.scales_address) +
+                  static_cast<u64>(first_row_tile) * p.groups * kTileRows + own_row};
     Held held[kSteps];
 #pragma unroll
-    for (u32 i = 0; i < kSteps; ++i) fetch(i, held[i]);
+    for (u32 i = 0; i < kSteps; ++i) fetch(next, held[i]);
     await_previous();
-    const u32 chunk_steps = p.chunk_tiles / kStepTiles;
-    u32 chunk_step = 0;
+    fill(0);
+    u32 first_pair = 0;
+    constexpr u32 kTurn = kSteps % 2 == 0 ? kSteps : 2 * kSteps;
 #pragma unroll 1
-    for (u32 step = 0; step < steps; step += 2) {
-      if (step == 0 || step - chunk_step >= chunk_steps) fill((chunk_step = step) * kStepTiles);
-      take<0>(step, chunk_step, held[0]);
-      if (step + 1 >= steps) break;
-      if (step + 1 - chunk_step >= chunk_steps) fill((chunk_step = step + 1) * kStepTiles);
-      take<1>(step + 1, chunk_step, held[1]);
-    }
+    for (u32 turn = 0; turn < steps; turn += kTurn)
+#pragma unroll
+      for (u32 i = 0; i < kTurn; ++i) {
+        const u32 step = turn + i;
+        if (step >= steps) return;
+        // A block that has not all columns has one row tile.
+        if (chunk_pairs < pairs && step * kWarps - first_pair == chunk_pairs)
+          fill((first_pair += chunk_pairs) * 2);
+        take(step, i % 2, first_pair, held[i % kSteps]);
+        fetch(next, held[i % kSteps]);
+        step_arrive<kFilled>(i);
+      }
   }
 
-  // The terms of a step.
-  template <u32 kParity>
-  GPUREADY_DEVICE void add_step(u32 step, const float* const (&own)[kResults],
-                                float (&values)[kResults]) const {
-    constexpr u32 kTogether = 8;  // loads
-    const u32 left = p.groups - step * kStepGroups;
-    const u32 count = left < kStepGroups ? left : kStepGroups;
-    named_sync<kFilled + kParity, kAll>();
-    u32 at = kParity * kRows * kStepGroups * kTileRows, group = 0;
-    for (; group + kTogether <= count; group += kTogether, at += kTogether * kTileRows) {
+  // Adds up a row tile.
+  struct Adding {
+    float values[kResults] = {}, units[kResults];  // a unit: what 1 of the activations stands for
+    const float* own[kResults];
+    u32 pair = 0, row_tile;
+  };
+
+  GPUREADY_DEVICE void add_terms(Adding& sum, u32 at, u32 count) const {
+    constexpr u32 kTogether = 16 / kResults;  // loads
+#pragma unroll 1
+    for (; count >= kTogether; count -= kTogether, at += kTogether * kTermWords) {
       float some[kTogether][kResults];
 #pragma unroll
       for (u32 g = 0; g < kTogether; ++g)
 #pragma unroll
-        for (u32 i = 0; i < kResults; ++i) some[g][i] = own[i][at + g * kTileRows];
+        for (u32 i = 0; i < kResults; ++i) some[g][i] = sum.own[i][at + g * kTermWords];
 #pragma unroll
       for (u32 g = 0; g < kTogether; ++g)
 #pragma unroll
-        for (u32 i = 0; i < kResults; ++i) values[i] = add(values[i], some[g][i]);
+        for (u32 i = 0; i < kResults; ++i) sum.values[i] = add(sum.values[i], some[g][i]);
     }
-    for (; group < count; ++group, at += kTileRows)
+#pragma unroll 1
+    for (; count > 0; --count, at += kTermWords)
 #pragma unroll
-      for (u32 i = 0; i < kResults; ++i) values[i] = add(values[i], own[i][at]);
-    if (step + 2 < steps) named_arrive<kEmptied + kParity, kAll>();
+      for (u32 i = 0; i < kResults; ++i) sum.values[i] = add(sum.values[i], sum.own[i][at]);
+  }
+
+  GPUREADY_DEVICE void end_row_tile(Adding& sum) const {
+#pragma unroll
+    for (u32 i = 0; i < kResults; ++i) {
+      const u32 result = lane + 32 * i, m = first_row + result / kTileRows;
+      const u32 row = sum.row_tile * kTileRows + result % kTileRows;
+      if (result < kRows * kTileRows && row < p.weight_rows && m < p.activation_rows)
+        store_value(p.out_address, p.output_type, p.addends,
+                    static_cast<u64>(m) * p.weight_rows + row, row,
+                    multiply(sum.values[i], sum.units[i]));
+      sum.values[i] = 0;
+    }
+    sum.pair = 0;
+    sum.row_tile += p.row_blocks;
   }
 
   GPUREADY_DEVICE void add_up() const {
     await_previous();
-    float values[kResults] = {};
-    const float* own[kResults];
+    Adding sum;
+    sum.row_tile = first_row_tile;
 #pragma unroll
     for (u32 i = 0; i < kResults; ++i) {
       const u32 result = lane + 32 * i < kRows * kTileRows ? lane + 32 * i : 0;
-      own[i] = terms + (result / kTileRows * kStepGroups) * kTileRows + result % kTileRows;
+      const u32 m = first_row + result / kTileRows;
+      sum.own[i] = terms + result / kTileRows * kStepGroups * kTermWords + result % kTileRows;
+      sum.units[i] = m < p.activation_rows
+                         ? reinterpret_cast<const GpuActivationRow*>(p.rows_address)[m].step
+                         : 0;
     }
 #pragma unroll 1
-    for (u32 step = 0; step < steps; step += 2) {
-      add_step<0>(step, own, values);
-      if (step + 1 < steps) add_step<1>(step + 1, own, values);
-    }
-#pragma unroll
-    for (u32 i = 0; i < kResults; ++i) {
-      const u32 result = lane + 32 * i, m = first_row + result / kTileRows;
-      const u32 row = row_tile * kTileRows + result % kTileRows;
-      if (result >= kRows * kTileRows || row >= p.weight_rows || m >= p.activation_rows) continue;
-      const float step = reinterpret_cast<const GpuActivationRow*>(p.rows_address)[m].step;
-      store_value(p.out_address, p.output_type, p.addends,
-                  static_cast<u64>(m) * p.weight_rows + row, row, multiply(values[i], step));
+    for (u32 step = 0; step < steps; ++step) {
+      step_sync<kFilled>(step);
+      u32 at = step % 2 * kRows * kStepGroups * kTermWords;
+      u32 left = all_pairs - step * kWarps;
+      if (left > kWarps) left = kWarps;
+#pragma unroll 1
+      while (left > 0) {
+        const u32 rest = pairs - sum.pair, run = left < rest ? left : rest;
+        add_terms(sum, at, run * kGroups);
+        left -= run, sum.pair += run, at += run * kGroups * kTermWords;
+        if (run == rest) end_row_tile(sum);
+      }
+      if (step + 2 < steps) step_arrive<kEmptied>(step);
     }
   }
 
@@ -287,14 +385,8 @@ struct GroupMatrix {
     }
   }
   GPUREADY_DEVICE void add_piece(u32 w, u32 j) {
-    const u32 low = w, high = w >> 4;
 #pragma unroll
-    for (u32 i = 0; i < 2; ++i)
-      asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-          "{%8, %9}, {%0, %1, %2, %3};"
-          : "+r"(sums[i][0]), "+r"(sums[i][1]), "+r"(sums[i][2]), "+r"(sums[i][3])
-          : "r"(low & 0x03030303u), "r"(low & 0x0C0C0C0Cu), "r"(high & 0x03030303u),
-            "r"(high & 0x0C0C0C0Cu), "r"(first[i][j]), "r"(second[i][j]));
+    for (u32 i = 0; i < 2; ++i) multiply_word(sums[i], w, first[i][j], second[i][j]);
   }
   template <class Give>
   GPUREADY_DEVICE void end_group(u32 lane, Give give) {

@@ -59,8 +59,18 @@ struct DotProducts {
 };
 
 #if __CUDA_ARCH__ >= 800
-// Up to 8 rows for each of kCount matrix instructions, whose A operand a weight word is but for its
-// fields' places. Shifting by 4 serves both of its halves: rows g + 8 then count 4 times.
+// Adds products of a weight word, which is the A operand but for its fields' places. Shifting by 4
+// serves both of its halves: rows g + 8, the sums' upper half, then count 4 times.
+GPUREADY_DEVICE void multiply_word(int (&sums)[4], u32 w, u32 first, u32 second) {
+  const u32 high = w >> 4;
+  asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+      "{%8, %9}, {%0, %1, %2, %3};"
+      : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
+      : "r"(w & 0x03030303u), "r"(w & 0x0C0C0C0Cu), "r"(high & 0x03030303u),
+        "r"(high & 0x0C0C0C0Cu), "r"(first), "r"(second));
+}
+
+// Up to 8 rows for each of kCount matrix instructions.
 template <u32 kCount>
 struct MatrixProducts {
   static constexpr u32 kRows = 8 * kCount;
@@ -78,16 +88,9 @@ struct MatrixProducts {
       first[i] = words[0], second[i] = words[1];
     }
 #pragma unroll
-    for (u32 j = 0; j < 4; ++j) {
-      const u32 low = w[j], high = w[j] >> 4;
+    for (u32 j = 0; j < 4; ++j)
 #pragma unroll
-      for (u32 i = 0; i < kCount; ++i)
-        asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-            "{%8, %9}, {%0, %1, %2, %3};"
-            : "+r"(sums[i][0]), "+r"(sums[i][1]), "+r"(sums[i][2]), "+r"(sums[i][3])
-            : "r"(low & 0x03030303u), "r"(low & 0x0C0C0C0Cu), "r"(high & 0x03030303u),
-              "r"(high & 0x0C0C0C0Cu), "r"(first[i][j]), "r"(second[i][j]));
-    }
+      for (u32 i = 0; i < kCount; ++i) multiply_word(sums[i], w[j], first[i][j], second[i][j]);
   }
   GPUREADY_DEVICE void end_chunk() {
 #pragma unroll

@@ -31,7 +31,8 @@ const Choice& choice_for(const DeviceInfo& device, std::int64_t rows) {
 unsigned shared_bytes(const Choice& choice, unsigned group, unsigned tiles) {
   const unsigned cols = tiles * kTileCols, scales = cols / group * kTileRows * 4;
   if (choice.adds_apart) {
-    const unsigned terms = 2 * (2 * kGroupedWarps * kTileCols / group) * kTileRows * 4;
+    const unsigned terms =
+        2 * (2 * kGroupedWarps * kTileCols / group) * grouped_term_words(choice.rows) * 4;
     return choice.rows * (cols + cols / group * 4 + terms);
   }
   return choice.rows * (cols + choice.padding_bytes + cols / 32 * 4 + scales) + scales;
@@ -69,6 +70,13 @@ Result<void> run_grouped(const GpuCall& call) {
         weights, call.activations, 0, call.out);
   const Choice& choice = choice_for(call.device.info(), call.rows);
   const bool tiled = call.activations.tiles != 0 && call.rows >= kMatrixRows;
+  const unsigned chunk = chunk_tiles(choice, weights.group, weights.col_tiles);
+  // A block that has all columns at once goes on to more row tiles.
+  const unsigned row_blocks =
+      choice.adds_apart && chunk >= weights.col_tiles
+          ? std::min(weights.row_tiles,
+                     static_cast<unsigned>(kGroupedBlocks * call.device.info().units))
+          : weights.row_tiles;
   TernaryGroupedParams params{
       .tiles_address = weights.tiles,
       .scales_address = weights.scales,
@@ -84,13 +92,14 @@ Result<void> run_grouped(const GpuCall& call) {
       .group = weights.group,
       .groups = static_cast<unsigned>(
           tiles_of(static_cast<std::uint64_t>(weights.shape.cols), weights.group)),
-      .chunk_tiles = chunk_tiles(choice, weights.group, weights.col_tiles),
+      .chunk_tiles = chunk,
+      .row_blocks = row_blocks,
       .output_type = static_cast<unsigned>(call.out.type),
       .addends = call.out.addends()};
   // The kernel counts its blocks in 32 bits, CUDA in 31.
   constexpr std::uint64_t kMostBlocks = (std::uint64_t{1} << 31) - 1;
   const std::uint64_t blocks =
-      weights.row_tiles * tiles_of(static_cast<std::uint64_t>(call.rows), choice.rows);
+      row_blocks * tiles_of(static_cast<std::uint64_t>(call.rows), choice.rows);
   if (blocks > kMostBlocks)
     return fail(ErrorKind::too_large, "a product of this many rows takes too many blocks");
   return call.device.launch(
