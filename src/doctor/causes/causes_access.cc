@@ -64,7 +64,8 @@ void explain_refusal(const Machine& machine, const DeviceNode& node, Match& matc
                      : "Restore the nodes' labels. If it is refused again, allow what the audit "
                        "log names (ausearch -m AVC -ts recent | audit2allow -M NAME, then semodule "
                        "-i NAME.pp).";
-    match.command = "restorecon -Rv /dev";
+    match.command =
+        in_container(machine) ? "setsebool -P container_use_devices 1" : "restorecon -Rv /dev";
     match.evidence.push_back(evidence("/sys/fs/selinux/enforce", "1"));
   } else if (in_namespace) {
     match.title = "A user namespace keeps this process from the GPU's device nodes";

@@ -120,6 +120,8 @@ std::vector<Match> unsupported_target(const Facts& facts) {
     match.title = fmt::format("The installed ROCm has no code for {}", quote(target));
     match.evidence.push_back(evidence("KFD topology", target));
     match.evidence.push_back(evidence("rocBLAS library", "built for " + join(targets, ", ")));
+    const auto stand_in = override_target(facts.machine);
+    if (stand_in && std::ranges::count(targets, *stand_in) > 0) continue;  // told as gfx-override
     for (const auto& row : kStandIns)
       if (target.starts_with(row.family) && std::ranges::count(targets, row.target) > 0)
         match.cure = fmt::format(
@@ -127,9 +129,6 @@ std::vector<Match> unsupported_target(const Facts& facts) {
             "runs on this GPU, without AMD's support. Else install a ROCm release, or a build of "
             "the program, that has code for {}.",
             row.version, row.target, quote(target));
-    if (const auto stand_in = override_target(facts.machine);
-        stand_in && std::find(targets.begin(), targets.end(), *stand_in) != targets.end())
-      match.severity = Severity::info;  // told as gfx-override
     if (gpu.integrated)
       match.severity = Severity::info;  // beside a discrete GPU that does the work
     matches.push_back(std::move(match));
@@ -150,9 +149,12 @@ std::vector<Match> rocm_too_new(const Facts& facts) {
   const auto belongs = amd.module_version ? release_of(*amd.module_version) : std::nullopt;
   const auto driver = belongs ? parse_version(*belongs) : std::nullopt;
   // Without the module's version (the kernel's own amdgpu) a start that hangs is the sign.
-  const bool newer = rocm && driver && *rocm > *driver &&
-                     !(rocm->major() == driver->major() && rocm->parts.size() > 1 &&
-                       rocm->parts[1] == driver->parts[1]);
+  // AMD supports a driver of up to two releases before ROCm's ("User and kernel-space support
+  // matrix"); 6.4 was the last before 7.0.
+  const auto place = [](const Version& version) {
+    return 5 * version.major() + (version.parts.size() > 1 ? version.parts[1] : 0);
+  };
+  const bool newer = rocm && driver && place(*rocm) > place(*driver) + 2;
   if (!(newer || (stuck && !driver))) return {};
   Match match = about_all(facts.machine, Vendor::amd);
   match.evidence.push_back(evidence("ROCm", *amd.rocm_version));
@@ -224,7 +226,8 @@ std::vector<Cause> amd_causes() {
        .cure =
            "Move the GPU to a slot that the processor itself provides, not one of the chipset, a "
            "riser or Thunderbolt. In a virtual machine, put it behind a root port of its own "
-           "(pcie-root-port, machine q35, QEMU from 8.1 on).",
+           "(pcie-root-port, machine q35, QEMU from 8.1 on). Processors before Haswell and Ryzen "
+           "have no slot with atomics: use another machine, or a GPU that does without.",
        .action = Action::replace,
        .own_cure = true,
        .explains = {"gpu-not-listed", "rocm-start-failed", "device-nodes-missing",

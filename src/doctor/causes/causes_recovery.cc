@@ -129,7 +129,8 @@ std::vector<Match> not_woken(const Facts& facts) {
   // NVIDIA's has no story: whether it answers is asked of NVML.
   // The kernel is not told if systemd's service suspends the GPU.
   for (const auto& hit :
-       log_hits(machine, {"nvidia: PM: failed to resume", "NVRM: ...GSP boot failed at resume"})) {
+       log_hits(machine, {"nvidia: PM: failed to resume", "NVRM: ...GSP boot failed at resume",
+                          "nvidia: can't suspend (nv_pmops_runtime_suspend"})) {
     const auto* gpu = hit.pci ? pci_device(machine, *hit.pci) : nullptr;
     if (hit.line < load_line(machine)) continue;
     if (hit.pci && (gpu == nullptr || answers(machine, *hit.pci))) continue;
@@ -479,8 +480,9 @@ std::vector<Cause> recovery_causes() {
        .command = "reboot",
        .action = Action::reboot,
        .own_cure = true,
-       .explains = both(kUseless, {"gpu-hung", "gpu-call-failed", "gpu-init-failed",
-                                   "nvml-start-failed", "cuda-start-failed", "gsp-failed"}),
+       .explains =
+           both(kUseless, {"gpu-hung", "gpu-call-failed", "gpu-init-failed", "nvml-start-failed",
+                           "cuda-start-failed", "gsp-failed", "uvm-stale"}),
        .match = not_woken},
       {.id = "gpu-wedged",
        .title = "The driver has given the GPU up",

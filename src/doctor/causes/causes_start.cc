@@ -88,6 +88,9 @@ std::vector<Match> firmware_missing(const Facts& facts) {
                            "*: ...firmware: failed to load", "*: ...Failed to load firmware",
                            "amdgpu: ...Failed to get gpu_info firmware"});
       std::ranges::move(guc, std::back_inserter(hits));
+      if (vendor == Vendor::amd && gpus_on_bus(machine, vendor).size() == 1)  // without an address
+        std::ranges::move(log_hits(machine, {"amdgpu: ...amdgpu requires firmware installed"}),
+                          std::back_inserter(hits));
       if (hits.empty()) continue;
       Match match = at_device(machine, *device);
       for (const auto& hit : hits)

@@ -75,22 +75,6 @@ bool is_without_cuda(const Gpu& gpu) {
          parse_uint(profile.substr(0, profile.size() - 1));
 }
 
-std::vector<Match> cuda_failed(const Facts& facts) {
-  auto matches = start_failed(facts, facts.machine.nvidia.cuda_start);
-  for (auto& match : matches)
-    for (const auto& gpu : facts.machine.gpus) {
-      if (!failed_start(facts.machine.nvidia.cuda_start, {100}) || !is_without_cuda(gpu)) continue;
-      match.title = "The virtual GPU's profile has no CUDA";
-      match.explanation = "Profiles of the series A and B are for desktops; Q and C have CUDA.";
-      match.cure = "Give this virtual machine a profile of the series Q or C, on the host.";
-      match.command = "";
-      match.action = Action::ask_host;
-      match.own_cure = true;
-      match.evidence.push_back(evidence("nvmlDeviceGetName", gpu.name));
-    }
-  return matches;
-}
-
 std::vector<Match> not_listed_by_nvml(const Facts& facts) {
   const auto& machine = facts.machine;
   const auto& nvidia = machine.nvidia;
@@ -108,6 +92,22 @@ std::vector<Match> not_listed_by_nvml(const Facts& facts) {
     add_gsp_advice(machine, match, "");
     matches.push_back(std::move(match));
   }
+  return matches;
+}
+
+std::vector<Match> cuda_failed(const Facts& facts) {
+  auto matches = start_failed(facts, facts.machine.nvidia.cuda_start);
+  for (auto& match : matches)
+    for (const auto& gpu : facts.machine.gpus) {
+      if (!failed_start(facts.machine.nvidia.cuda_start, {100}) || !is_without_cuda(gpu)) continue;
+      match.title = "The virtual GPU's profile has no CUDA";
+      match.explanation = "Profiles of the series A and B are for desktops; Q and C have CUDA.";
+      match.cure = "Give this virtual machine a profile of the series Q or C, on the host.";
+      match.command = "";
+      match.action = Action::ask_host;
+      match.own_cure = true;
+      match.evidence.push_back(evidence("nvmlDeviceGetName", gpu.name));
+    }
   return matches;
 }
 
@@ -356,6 +356,18 @@ std::vector<Cause> symptom_causes() {
        .action = Action::check_again,
        .explains = {"cuda-start-failed", "gpu-not-listed", "expected-gpu-count"},
        .match = nvml_failed},
+      {.id = "gpu-not-listed",
+       .title = "The driver does not list a GPU that is on the bus",
+       .explanation =
+           "The GPU is bound to NVIDIA's driver, and NVML does not know it: it failed to "
+           "start or was lost.",
+       .cure = "Look at the kernel log for this address. Take the machine out of service, cut the "
+               "power and start again; if it comes again, check the GPU's seat and power, or "
+               "replace it. Until then programs can be kept to the others (CUDA_VISIBLE_DEVICES).",
+       .command = "dmesg | grep -iE 'nvrm|xid'",
+       .action = Action::check_again,
+       .explains = {"cuda-start-failed", "gpu-call-failed", "expected-gpu-count"},
+       .match = not_listed},
       {.id = "cuda-start-failed",
        .title = "The CUDA driver does not start",
        .explanation = "cuInit answered with an error, so no program can use CUDA here.",
@@ -365,16 +377,6 @@ std::vector<Cause> symptom_causes() {
        .action = Action::check_again,
        .explains = {"expected-gpu-count"},
        .match = cuda_failed},
-      {.id = "gpu-not-listed",
-       .title = "The driver does not list a GPU that is on the bus",
-       .explanation =
-           "The GPU is bound to NVIDIA's driver, and NVML does not know it: it failed to "
-           "start or was lost.",
-       .cure = "Look at the kernel log for this address; cut the power and start again.",
-       .command = "dmesg | grep -iE 'nvrm|xid'",
-       .action = Action::check_again,
-       .explains = {"gpu-call-failed", "expected-gpu-count"},
-       .match = not_listed},
       {.id = "gpu-call-failed",
        .title = "Calls about this GPU fail",
        .explanation = "The driver answers for this GPU with errors.",

@@ -90,7 +90,10 @@ std::vector<Match> uvm_stale(const Facts& facts) {
     return {match};
   }
   const auto resumed = resumes(machine);
-  if (resumed.empty()) return {};
+  const bool one_lost = std::ranges::any_of(machine.gpus, [&](const Gpu& gpu) {
+    return gpu.vendor == Vendor::nvidia && gpu.pci && !answers(machine, *gpu.pci);
+  });
+  if (resumed.empty() || one_lost) return {};
   match.evidence.push_back(evidence("kernel log", resumed.back().text));
   return {match};
 }

@@ -157,6 +157,19 @@ std::vector<Match> overridden(const Facts& facts) {
     // The last two digits are minor version and stepping; the rest is the generation.
     if (own.substr(0, own.size() - 2) == target->substr(0, target->size() - 2))
       match.severity = Severity::info;
+    const auto& targets = facts.machine.amd.rocblas_targets;
+    if (match.severity == Severity::info && std::ranges::count(targets, *target) > 0 &&
+        std::ranges::count(targets, own) == 0) {
+      match.explanation = fmt::format(
+          "The installed ROCm has no code for {}, and that of {} runs on it, without AMD's "
+          "support.",
+          quote(own), quote(*target));
+      match.cure =
+          "Leave it so while it works; a release of ROCm with code for the GPU needs no "
+          "such setting.";
+      match.command = "";
+      match.action = Action::none;
+    }
     matches.push_back(std::move(match));
   }
   return matches;
