@@ -126,25 +126,25 @@ struct FewRows {
       }
     await_copies();
     named_sync<1, kThreads>();
+    // A lane sums a piece, from a word on that lies in a bank of its own.
 #pragma unroll 1
-    for (u32 i = thread_index(); i < kRows * chunk_groups; i += kThreads) {
-      const u32 m = i / chunk_groups, piece = i % chunk_groups * kGroupPieces;
+    for (u32 i = thread_index(); i < kRows * p.chunk_tiles * kPieces; i += kThreads) {
+      const u32* const y = shared_words + i / kPieces * 32 + i % kPieces;
       int sum = 0;
 #pragma unroll
-      for (u32 j = 0; j < kGroupPieces; ++j) {
-        const u32* y =
-            shared_words + m * row_words + (piece + j) / kPieces * 32 + (piece + j) % kPieces;
+      for (u32 word = 0; word < 8; ++word)
+        sum = dot4(0x01010101u, y[(word + i / kPieces) % 8 * 4], sum);
 #pragma unroll
-        for (u32 word = 0; word < 8; ++word) sum = dot4(0x01010101u, y[word * 4], sum);
-      }
-      code_sums[i] = -sum;
+      for (u32 mask = 1; mask < kGroupPieces; mask *= 2)
+        sum += static_cast<int>(shuffle_xor(static_cast<u32>(sum), mask));
+      if (i % kGroupPieces == 0) code_sums[i / kGroupPieces] = -sum;
     }
     named_sync<1, kThreads>();
   }
 
 #if __CUDA_ARCH__ >= 800
   // Adds the lane's products to `own`, by matrix instructions: a group's activations fill a column
-  // of the B operand for its pieces alone, and again each kGroups columns further on.
+  // of the B operand for its own pieces, and again each kGroups columns further on.
   GPUREADY_DEVICE void multiply_matrix(const Held& from, const u32* y, int (&own)[kOwn]) const {
     constexpr u32 kWide = kGroupPieces < kPieces ? kGroupPieces : kPieces;
     constexpr u32 kLoads = kGroupPieces / kWide;
@@ -178,7 +178,7 @@ struct FewRows {
   }
 #endif
 
-  // The same by dp4a. First sums of rows g and g + 8 of each group, of this lane's columns alone.
+  // The same by dp4a. First sums of rows g and g + 8 of each group, of this lane's columns.
   GPUREADY_DEVICE void multiply_dot(const Held& from, const u32* y, int (&own)[kOwn]) const {
     int sums[2 * kGroups], parts[4] = {};
 #pragma unroll
