@@ -48,8 +48,9 @@ GPUREADY_DEVICE void step_arrive(u32 step) {
 // of a step while they are at the next.
 template <u32 kRows, u32 kGroupPieces>
 struct FewRows {
-  static constexpr u32 kSteps = 2;   // whose weights are on their way
-  static constexpr u32 kChains = 2;  // of matrix instructions that wait for each other
+  static constexpr u32 kSteps = 2;              // whose weights are on their way
+  static constexpr u32 kChains = 2;             // of matrix instructions that wait for each other
+  static constexpr u32 kPrefetchBytes = 16384;  // of a block's first row tile, behind those steps
   static constexpr bool kByMatrix = kRows == 1 && __CUDA_ARCH__ >= 800;
   static constexpr u32 kGroups = 2 * kPieces / kGroupPieces;  // of a pair
   static constexpr u32 kStepGroups = kWarps * kGroups;
@@ -95,21 +96,22 @@ struct FewRows {
       next.weights += static_cast<u64>(p.row_blocks) * p.col_tiles * kTileBytes;
       next.scales += static_cast<u64>(p.row_blocks) * p.groups * kTileRows;
     }
-    const bool there = next.row_tile < p.row_tiles;
-    to.pair = there ? next.pair : kNone;
+    const u32 tile = next.pair * 2, group = next.pair * kGroups + own_group;
+    to.pair = next.row_tile < p.row_tiles ? next.pair : kNone;
+    if (to.pair != kNone) {
+      const char* const weights = next.weights + static_cast<u64>(tile) * kTileBytes;
+      const float* const scales = next.scales + static_cast<u64>(group) * kTileRows;
+      to.tiles[0] = load_weights(weights);
+      to.tiles[1] =
+          tile + 1 < p.col_tiles ? load_weights(weights + kTileBytes) : Words4{0, 0, 0, 0};
 #pragma unroll
-    for (u32 i = 0; i < 2; ++i) {
-      to.tiles[i] = Words4{0, 0, 0, 0};
-      if (there && next.pair * 2 + i < p.col_tiles)
-        to.tiles[i] = load_weights(next.weights + static_cast<u64>(next.pair * 2 + i) * kTileBytes);
+      for (u32 i = 0; i < kOwnGroups; ++i) {
+        const bool there = group + i < p.groups;  // else its term is zero
+#pragma unroll
+        for (u32 j = 0; j < kOwnRows; ++j)
+          to.scales[i * kOwnRows + j] = there ? scales[i * kTileRows + j * 8] : 0;
+      }
     }
-    // Terms of groups that are not there are zero.
-    const u32 group = next.pair * kGroups + own_group;
-#pragma unroll
-    for (u32 i = 0; i < kOwn; ++i)
-      to.scales[i] = there && group + i / kOwnRows < p.groups
-                         ? next.scales[(group + i / kOwnRows) * kTileRows + i % kOwnRows * 8]
-                         : 0;
     next.pair += kWarps;
   }
 
@@ -317,6 +319,12 @@ struct FewRows {
   }
 
   GPUREADY_DEVICE void add_up() const {
+    if (lane == 0) {
+      const char* const weights = reinterpret_cast<const char*>(p.tiles_address) +
+                                  static_cast<u64>(first_row_tile) * p.col_tiles * kTileBytes;
+      prefetch(weights + kSteps * kWarps * 2 * kTileBytes, weights + p.col_tiles * kTileBytes,
+               kPrefetchBytes);
+    }
     await_previous();
     Adding sum;
     sum.row_tile = first_row_tile;
