@@ -48,8 +48,9 @@ GPUREADY_DEVICE void step_arrive(u32 step) {
 // of a step while they are at the next.
 template <u32 kRows, u32 kGroupPieces>
 struct FewRows {
-  static constexpr u32 kSteps = 2;   // whose weights are on their way
-  static constexpr u32 kChains = 2;  // of matrix instructions that wait for each other
+  static constexpr u32 kSteps = 2;              // whose weights are on their way
+  static constexpr u32 kChains = 2;             // of matrix instructions that wait for each other
+  static constexpr u32 kPrefetchBytes = 16384;  // of a block's first row tile, behind those steps
   static constexpr bool kByMatrix = kRows == 1 && __CUDA_ARCH__ >= 800;
   static constexpr u32 kGroups = 2 * kPieces / kGroupPieces;  // of a pair
   static constexpr u32 kStepGroups = kWarps * kGroups;
@@ -95,21 +96,22 @@ struct FewRows {
       next.weights += static_cast<u64>(p.row_blocks) * p.col_tiles * kTileBytes;
       next.scales += static_cast<u64>(p.row_blocks) * p.groups * kTileRows;
     }
-    const bool there = next.row_tile < p.row_tiles;
-    to.pair = there ? next.pair : kNone;
+    const u32 tile = next.pair * 2, group = next.pair * kGroups + own_group;
+    to.pair = next.row_tile < p.row_tiles ? next.pair : kNone;
+    if (to.pair != kNone) {
+      const char* const weights = next.weights + static_cast<u64>(tile) * kTileBytes;
+      const float* const scales = next.scales + static_cast<u64>(group) * kTileRows;
+      to.tiles[0] = load_weights(weights);
+      to.tiles[1] =
+          tile + 1 < p.col_tiles ? load_weights(weights + kTileBytes) : Words4{0, 0, 0, 0};
 #pragma unroll
-    for (u32 i = 0; i < 2; ++i) {
-      to.tiles[i] = Words4{0, 0, 0, 0};
-      if (there && next.pair * 2 + i < p.col_tiles)
-        to.tiles[i] = load_weights(next.weights + static_cast<u64>(next.pair * 2 + i) * kTileBytes);
+      for (u32 i = 0; i < kOwnGroups; ++i) {
+        const bool there = group + i < p.groups;  // else its term is zero
+#pragma unroll
+        for (u32 j = 0; j < kOwnRows; ++j)
+          to.scales[i * kOwnRows + j] = there ? scales[i * kTileRows + j * 8] : 0;
+      }
     }
-    // Terms of groups that are not there are zero.
-    const u32 group = next.pair * kGroups + own_group;
-#pragma unroll
-    for (u32 i = 0; i < kOwn; ++i)
-      to.scales[i] = there && group + i / kOwnRows < p.groups
-                         ? next.scales[(group + i / kOwnRows) * kTileRows + i % kOwnRows * 8]
-                         : 0;
     next.pair += kWarps;
   }
 
@@ -126,25 +128,25 @@ struct FewRows {
       }
     await_copies();
     named_sync<1, kThreads>();
+    // A lane sums a piece, from a word on that lies in a bank of its own.
 #pragma unroll 1
-    for (u32 i = thread_index(); i < kRows * chunk_groups; i += kThreads) {
-      const u32 m = i / chunk_groups, piece = i % chunk_groups * kGroupPieces;
+    for (u32 i = thread_index(); i < kRows * p.chunk_tiles * kPieces; i += kThreads) {
+      const u32* const y = shared_words + i / kPieces * 32 + i % kPieces;
       int sum = 0;
 #pragma unroll
-      for (u32 j = 0; j < kGroupPieces; ++j) {
-        const u32* y =
-            shared_words + m * row_words + (piece + j) / kPieces * 32 + (piece + j) % kPieces;
+      for (u32 word = 0; word < 8; ++word)
+        sum = dot4(0x01010101u, y[(word + i / kPieces) % 8 * 4], sum);
 #pragma unroll
-        for (u32 word = 0; word < 8; ++word) sum = dot4(0x01010101u, y[word * 4], sum);
-      }
-      code_sums[i] = -sum;
+      for (u32 mask = 1; mask < kGroupPieces; mask *= 2)
+        sum += static_cast<int>(shuffle_xor(static_cast<u32>(sum), mask));
+      if (i % kGroupPieces == 0) code_sums[i / kGroupPieces] = -sum;
     }
     named_sync<1, kThreads>();
   }
 
 #if __CUDA_ARCH__ >= 800
   // Adds the lane's products to `own`, by matrix instructions: a group's activations fill a column
-  // of the B operand for its pieces alone, and again each kGroups columns further on.
+  // of the B operand for its own pieces, and again each kGroups columns further on.
   GPUREADY_DEVICE void multiply_matrix(const Held& from, const u32* y, int (&own)[kOwn]) const {
     constexpr u32 kWide = kGroupPieces < kPieces ? kGroupPieces : kPieces;
     constexpr u32 kLoads = kGroupPieces / kWide;
@@ -178,7 +180,7 @@ struct FewRows {
   }
 #endif
 
-  // The same by dp4a. First sums of rows g and g + 8 of each group, of this lane's columns alone.
+  // The same by dp4a. First sums of rows g and g + 8 of each group, of this lane's columns.
   GPUREADY_DEVICE void multiply_dot(const Held& from, const u32* y, int (&own)[kOwn]) const {
     int sums[2 * kGroups], parts[4] = {};
 #pragma unroll
@@ -317,6 +319,12 @@ struct FewRows {
   }
 
   GPUREADY_DEVICE void add_up() const {
+    if (lane == 0) {
+      const char* const weights = reinterpret_cast<const char*>(p.tiles_address) +
+                                  static_cast<u64>(first_row_tile) * p.col_tiles * kTileBytes;
+      prefetch(weights + kSteps * kWarps * 2 * kTileBytes, weights + p.col_tiles * kTileBytes,
+               kPrefetchBytes);
+    }
     await_previous();
     Adding sum;
     sum.row_tile = first_row_tile;
