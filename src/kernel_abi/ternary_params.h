@@ -62,7 +62,7 @@ struct TernaryGemvParams {
 // The same of weights whose scales differ within a row, and up to 1, 4 or 16 rows of activations a
 // block.
 inline constexpr unsigned kGroupedWarps = 8;   // that multiply; with up to 4 rows one more adds
-inline constexpr unsigned kGroupedBlocks = 2;  // of an SM, with up to 4 rows
+inline constexpr unsigned kGroupedBlocks = 3;  // of an SM, with up to 4 rows
 // Words of a group's terms of one row of activations. One row's lie in all banks.
 constexpr unsigned grouped_term_words(unsigned rows) { return rows == 1 ? 20 : kTileRows; }
 struct TernaryGroupedParams {

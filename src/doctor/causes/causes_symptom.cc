@@ -248,6 +248,7 @@ std::vector<Match> xid_events(const Facts& facts) {
     if (state != XidState::past && std::ranges::any_of(events, follows)) continue;
     Match match = about_xid(code);
     match.id = fmt::format("xid-{}", code);
+    if (!any_gpu(machine, Vendor::nvidia)) match.command = "";  // no tool of NVIDIA's
     // NVLink's events each say how grave they are; of a recovery action the newest one holds.
     match.severity = xid_severity(code, code == 154 ? seen.last->line : seen.worst->line);
     if (code == 45) explain_removal(*seen.last, match);

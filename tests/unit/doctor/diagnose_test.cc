@@ -30,7 +30,7 @@ TEST(Diagnose, OneRootIsToldAndItsConsequencesAreFoldedUnderIt) {
   ASSERT_EQ(ids(findings), Ids{"off-the-bus"});
   EXPECT_EQ(findings[0].gpus, std::vector<int>{1});
   EXPECT_EQ(findings[0].severity, Severity::error);
-  EXPECT_EQ(ids(findings[0].explains), (Ids{"xid-79", "cuda-start-failed", "gpu-not-listed",
+  EXPECT_EQ(ids(findings[0].explains), (Ids{"xid-79", "gpu-not-listed", "cuda-start-failed",
                                             "gpu-call-failed", "expected-gpu-count"}));
 }
 
