@@ -410,7 +410,8 @@ std::vector<Match> cgroup_refuses(const Facts& facts) {
 std::vector<Match> kfd_locked(const Facts& facts) {
   const auto& machine = facts.machine;
   const auto* kfd = node(machine, "/dev/kfd");
-  if (!kfd || !kfd->exists) return {};
+  if (!kfd || !kfd->exists || std::ranges::count(machine.gpus, "amdgpu", &Gpu::driver) == 0)
+    return {};
   const auto loaded = log_hits(machine, {"amdgpu: amdgpu kernel modesetting enabled"});
   auto left = log_hits(machine, {"amdgpu: finishing device"});
   std::erase_if(left, [&](const LogHit& hit) {
@@ -422,8 +423,6 @@ std::vector<Match> kfd_locked(const Facts& facts) {
   const bool refused = kfd->open_error == "EINVAL";
   if (!refused && (left.empty() || !failed || kfd->openable == false)) return {};
   Match match = about_all(machine, Vendor::amd);
-  if (std::ranges::none_of(machine.gpus, [](const Gpu& gpu) { return gpu.driver == "amdgpu"; }))
-    return {};
   if (refused) match.evidence.push_back(evidence(kfd->path, "may not be opened: EINVAL"));
   if (!left.empty()) match.evidence.push_back(evidence("kernel log", left.back().text));
   if (failed) match.evidence.push_back(evidence(*failed));

@@ -307,7 +307,7 @@ bool took_the_place(const Machine& machine, const PciDevice& device, const LogHi
          started->line > rejection.line;
 }
 
-// security/selinux/hooks.c of Linux. Where the program unpacks the module, there is no path.
+// security/selinux/hooks.c of Linux. The line lacks a path if the program unpacks the module.
 const Ids kSelinuxRefuses = {
     "kernel: audit: type=1400 audit(*): avc:  denied  { module_load } for"};
 // The last refusal of the vendor's module, or of one without a name.

@@ -57,12 +57,11 @@ std::vector<Match> no_gpu(const Facts& facts) {
           ? "no display controller or accelerator is listed"
           : fmt::format("{} display controller(s) or accelerator(s) listed, none of them a GPU",
                         machine.pci.size())));
-  constexpr int kPortable[] = {8, 9, 10, 11, 14, 30, 31, 32};  // SMBIOS 7.4.1
   if (machine.system.hypervisor)
     match.cure =
         "Where there should be one: have it passed through to this virtual machine, or choose a "
         "kind of instance that has GPUs.";
-  else if (std::ranges::count(kPortable, machine.system.chassis_type.value_or(0)) > 0)
+  else if (is_laptop(machine.system))
     match.cure =
         "Where there should be one: turn it on again in the firmware's setup (hybrid graphics) or "
         "by the tool that switched it off (prime-select on-demand, envycontrol -s hybrid, "

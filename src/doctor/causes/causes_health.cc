@@ -11,6 +11,7 @@
 #include "doctor/kernel_signs.h"
 #include "doctor/xid_table.h"
 #include "machine/gpu_use.h"
+#include "machine/system/kernel_drivers.h"
 
 namespace gpuready::doctor {
 namespace {
@@ -234,8 +235,7 @@ std::vector<Match> link_degraded(const Facts& facts) {
     }
     if (!now || !max || *now < 1 || *now >= *max || gpu.integrated) return;
     match.title = fmt::format("The PCI Express link runs {} lanes of {}", *now, *max);
-    constexpr int kPortable[] = {8, 9, 10, 11, 14, 30, 31, 32};  // SMBIOS 3.7: laptops, tablets
-    if (std::ranges::count(kPortable, facts.machine.system.chassis_type.value_or(0)) > 0) {
+    if (is_laptop(facts.machine.system)) {
       match.severity = Severity::info;
       match.explanation = "Laptops wire fewer lanes to a GPU by design than both ends could have.";
       match.cure = "Nothing, unless the link had more lanes before.";
@@ -311,7 +311,8 @@ std::vector<Match> overheated(const Machine& machine) {
   constexpr std::size_t kOften = 5;
   std::vector<Match> matches;
   std::map<PciAddress, std::size_t> throttled;
-  for (const auto& hit : log_hits(machine, {kThrottled}))
+  const auto throttles = log_hits(machine, {kThrottled});
+  for (const auto& hit : throttles)
     if (hit.pci) throttled[*hit.pci] += hit.count;
   const auto tell = [&](const LogHit& hit) {
     if (!hit.pci || pci_device(machine, *hit.pci) == nullptr) return;
@@ -337,7 +338,7 @@ std::vector<Match> overheated(const Machine& machine) {
   for (const auto& hit : log_hits(machine, {"amdgpu: ...GPU over temperature range",
                                             "amdgpu: ...Critical Temperature Fault"}))
     tell(hit);
-  for (const auto& hit : log_hits(machine, {kThrottled})) tell(hit);
+  for (const auto& hit : throttles) tell(hit);
   // Its last word before it powers the machine off.
   for (const auto& hit : log_hits(machine, {"amdgpu: ...System is going to shutdown due to GPU"}))
     for (auto& match : matches)

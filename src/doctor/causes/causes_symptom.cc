@@ -75,6 +75,22 @@ bool is_without_cuda(const Gpu& gpu) {
          parse_uint(profile.substr(0, profile.size() - 1));
 }
 
+std::vector<Match> cuda_failed(const Facts& facts) {
+  auto matches = start_failed(facts, facts.machine.nvidia.cuda_start);
+  for (auto& match : matches)
+    for (const auto& gpu : facts.machine.gpus) {
+      if (!failed_start(facts.machine.nvidia.cuda_start, {100}) || !is_without_cuda(gpu)) continue;
+      match.title = "The virtual GPU's profile has no CUDA";
+      match.explanation = "Profiles of the series A and B are for desktops; Q and C have CUDA.";
+      match.cure = "Give this virtual machine a profile of the series Q or C, on the host.";
+      match.command = "";
+      match.action = Action::ask_host;
+      match.own_cure = true;
+      match.evidence.push_back(evidence("nvmlDeviceGetName", gpu.name));
+    }
+  return matches;
+}
+
 std::vector<Match> not_listed_by_nvml(const Facts& facts) {
   const auto& machine = facts.machine;
   const auto& nvidia = machine.nvidia;
@@ -92,22 +108,6 @@ std::vector<Match> not_listed_by_nvml(const Facts& facts) {
     add_gsp_advice(machine, match, "");
     matches.push_back(std::move(match));
   }
-  return matches;
-}
-
-std::vector<Match> cuda_failed(const Facts& facts) {
-  auto matches = start_failed(facts, facts.machine.nvidia.cuda_start);
-  for (auto& match : matches)
-    for (const auto& gpu : facts.machine.gpus) {
-      if (!failed_start(facts.machine.nvidia.cuda_start, {100}) || !is_without_cuda(gpu)) continue;
-      match.title = "The virtual GPU's profile has no CUDA";
-      match.explanation = "Profiles of the series A and B are for desktops; Q and C have CUDA.";
-      match.cure = "Give this virtual machine a profile of the series Q or C, on the host.";
-      match.command = "";
-      match.action = Action::ask_host;
-      match.own_cure = true;
-      match.evidence.push_back(evidence("nvmlDeviceGetName", gpu.name));
-    }
   return matches;
 }
 

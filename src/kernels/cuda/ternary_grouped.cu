@@ -278,7 +278,7 @@ struct FewRows {
 
   // Adds up a row tile.
   struct Adding {
-    float values[kResults] = {}, units[kResults];  // a unit: what 1 of the activations stands for
+    float values[kResults] = {}, units[kResults];  // units: the steps of the activations
     const float* own[kResults];
     u32 pair = 0, row_tile;
   };

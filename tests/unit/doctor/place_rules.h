@@ -71,8 +71,9 @@ inline Words impossible(const Machine& machine) {
 }
 
 // Words of commands that a cure's text must not offer in a container either.
-inline const Words kNotInAContainersText = {"systemctl", "apt-get", " dkms ", "modprobe ",
-                                            "rmmod ",    "mokutil", "dracut", "ipmitool"};
+inline const Words kNotInAContainersText = {
+    "systemctl", "apt-get", " dkms ",  "dkms build", "dkms install", "dkms autoinstall",
+    "modprobe ", "rmmod ",  "mokutil", "dracut",     "ipmitool"};
 
 inline void expect_fitting(const Machine& machine, const Finding& finding) {
   const std::string command = finding.command.value_or(""), cure = finding.cure.value_or("");
