@@ -336,6 +336,7 @@ struct SystemState {
   std::optional<bool> user_namespace;     // user ids here are not those of the host
   std::optional<std::string> kernel_command_line;
   std::optional<bool> iommu_active;       // groups exist
+  std::optional<bool> thunderbolt;        // a Thunderbolt or USB4 device is attached
   std::optional<std::string> hypervisor;  // "kvm", "firecracker", "wsl2", ...
   bool wsl2 = false;
   std::vector<std::string> wsl_drivers;  // of Windows, as WSL 2 hands them in: "nv_dispi.inf_..."

@@ -320,6 +320,13 @@ constexpr Sign kSigns[] = {
 // "{do:NAME}" by the distribution's command; left where there is none.
 void fill_tasks(std::string& text, const Machine& machine) {
   if (may_have_bmc(machine)) replace_all(text, "{do:power-cycle}", "ipmitool chassis power cycle");
+  // Proxmox VE's packages; the name is another one since its kernel 6.5.
+  const std::string_view release = machine.system.kernel_release;
+  if (release.ends_with("-pve"))
+    replace_all(text, "{do:install-headers}",
+                release.starts_with("5.") || release.starts_with("6.2.")
+                    ? "apt-get install pve-headers-{kernel}"
+                    : "apt-get install proxmox-headers-{kernel}");
   const auto& origin = origin_of(machine);
   if (!origin.rebuild.empty()) replace_all(text, "{do:rebuild-modules}", origin.rebuild);
   if (!origin.key.empty()) replace_all(text, "{do:enrol-key}", origin.key);

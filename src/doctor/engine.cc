@@ -9,6 +9,7 @@
 #include "doctor/commands.h"
 #include "doctor/facts.h"
 #include "doctor/log_times.h"
+#include "doctor/platforms.h"
 #include "machine/pci/pci_addresses.h"
 #include "machine/system/kernel_drivers.h"
 #include "machine/system/kernel_log.h"
@@ -254,6 +255,7 @@ std::vector<Finding> fold(std::vector<Told> told, const Machine& machine,
   }
   for (auto& finding : findings) {
     settle_action(finding, machine);
+    fit_platform(finding, machine);
     fit_place(finding, machine);
   }
   add_log_times(findings, machine);

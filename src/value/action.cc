@@ -109,15 +109,26 @@ CureTerms usual_terms(Action action) {
   return std::ranges::find(kTerms, action, &ActionTerms::action)->terms;
 }
 
+// DMI names of instances: AWS' types ("g5.4xlarge", "p5.metal"), Google's one name; Azure's
+// kernels.
+std::string_view cloud_of(const Machine& machine) {
+  const SystemState& system = machine.system;
+  const std::string product = system.product_name.value_or(""), by = system.hypervisor.value_or("");
+  const bool type = product.ends_with("xlarge") || product.find(".metal") != std::string::npos;
+  if (type || by == "nitro") return "Amazon EC2";
+  if (product.starts_with("Google Compute Engine")) return "Google Cloud";
+  const bool azure =
+      !by.empty() && !system.wsl2 && system.kernel_release.find("azure") != std::string::npos;
+  return azure ? "Azure" : "";
+}
+
 CurePlace outside(const Machine& machine) {
   const SystemState& system = machine.system;
   if (system.wsl2) return CurePlace::windows;
   if (machine.container.runtime) return CurePlace::host;
   if (!system.hypervisor) return CurePlace::provider;  // the rack is its operator's
-  const bool cloud = *system.hypervisor == "nitro" || *system.hypervisor == "firecracker" ||
-                     system.product_name.value_or("").starts_with("Google Compute Engine") ||
-                     system.kernel_release.find("azure") != std::string::npos;
-  return cloud ? CurePlace::provider : CurePlace::host;
+  const bool rented = system.hypervisor == "firecracker" || !cloud_of(machine).empty();
+  return rented ? CurePlace::provider : CurePlace::host;
 }
 
 std::string words_of(const CureTerms& terms) {

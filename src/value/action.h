@@ -24,6 +24,9 @@ const Vantage& vantage_of(const Machine& machine);
 
 // What cures of an action cost, need and where they are done, where nothing else is known of one.
 CureTerms usual_terms(Action action);
+// The cloud whose virtual machine or rented host this is: "Amazon EC2", "Google Cloud", "Azure";
+// else empty.
+std::string_view cloud_of(const Machine& machine);
 // Where what cannot be done from here is done: the host, Windows, or the cloud's provider.
 CurePlace outside(const Machine& machine);
 // In words, for a report: "ends processes; on the host; needs root, and that nothing uses the GPU".

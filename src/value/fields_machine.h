@@ -66,6 +66,7 @@ FIELDS_OF(SystemState) {
   FIELD(user_namespace, "Whether user ids here are not those of the host.");
   FIELD(kernel_command_line, "Kernel command line.");
   FIELD(iommu_active, "Whether IOMMU groups exist.");
+  FIELD(thunderbolt, "Whether a Thunderbolt or USB4 device is attached.");
   FIELD(hypervisor, "kvm, firecracker, wsl2 and others.");
   FIELD(wsl2, "True under the Windows Subsystem for Linux 2.");
   FIELD(wsl_drivers, "Folders of Windows' drivers that WSL 2 hands in.");

@@ -194,6 +194,12 @@ void read_slow_system(Host& host, Machine& machine) {
   auto& system = machine.system;
   if (const auto text = host.read_file("/proc/cpuinfo", 16u << 20))
     system.cpu_model = parse_cpu_model(*text);
+  // "0-0" is the machine's own router, "0-1" and "0-301" what is attached, "domain0" the bus.
+  if (const auto devices = host.list_directory("/sys/bus/thunderbolt/devices"))
+    system.thunderbolt = std::ranges::any_of(*devices, [](std::string_view name) {
+      const auto route = name.substr(std::min(name.find('-'), name.size()));
+      return route.size() > 1 && !contains(route, ".") && route != "-0";
+    });
   const auto variable = host.read_file(
       "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c", 64);
   if (variable)
