@@ -124,6 +124,7 @@ Result<KnownFault> parse_row(const Json& doc, const Json& symptoms) {
   fault.vendor = *vendor;
   fault.sureness = *sureness;
   fault.severe = get_bool(doc, "severe").value_or(false);
+  fault.hmm = get_bool(doc, "hmm").value_or(false);
   const std::string_view ranges[] = {fault.drivers, fault.kernels, fault.toolkits};
   if (std::ranges::all_of(ranges, &std::string_view::empty))
     return Error{ErrorKind::bad_input, fmt::format("{}: it names no version", fault.id)};
@@ -202,6 +203,7 @@ std::vector<int> concerned(const Machine& machine, const KnownFault& fault) {
     return {};
   if (!fault.kernels.empty() && !is_in(machine.system.kernel_release, fault.kernels)) return {};
   if (!fault.flavour.empty() && machine.nvidia.module_flavour != fault.flavour) return {};
+  if (fault.hmm && doctor::hmm_is_off(machine)) return {};
   if (!fault.toolkits.empty() &&
       std::ranges::none_of(known_toolkits(machine, fault.vendor),
                            [&](const auto& version) { return is_in(version, fault.toolkits); }))

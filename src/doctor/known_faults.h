@@ -34,6 +34,7 @@ struct KnownFault {
   // Ranges (is_in()); empty for any. An unknown version is in no range.
   std::string drivers, kernels, toolkits;  // a toolkit is CUDA or ROCm
   std::string flavour;                     // of NVIDIA's kernel modules: "open", "proprietary"
+  bool hmm = false;                        // only while nvidia-uvm's HMM is on
   std::string symptoms;                    // ids of findings, separated by blanks; "xid-*" for any
   std::string says;                        // what a symptom's evidence has to contain
   std::string text;                        // after "is known "

@@ -68,7 +68,6 @@ std::vector<Match> known(const Facts& facts) {
     auto symptoms =
         facts.told | std::views::filter([&](const Told& each) { return is_symptom(each, fault); });
     if (symptoms.empty() && !fault.severe) continue;
-    if (contains(fault.id, "hmm") && hmm_is_off(machine)) continue;
     const auto gpus = concerned(machine, fault);
     const auto symptom = std::ranges::find_if(symptoms, [&](const Told& each) {
       return each.finding.gpus.empty() || overlap(each.finding.gpus, gpus);
