@@ -672,6 +672,7 @@ constexpr KnownFrom kKnownFrom[] = {{"GP1", 470},
                                     {"TU1", 535},
                                     {"GA100", 535},
                                     {"GH100 [H100 SXM5 80GB]", 530},
+                                    {"GH100[H100 SXM5 80GB]", 530},  // as older lists write it
                                     {"GH100 [H100 PCIe]", 530},
                                     {"GH100", 570}};
 }  // namespace
