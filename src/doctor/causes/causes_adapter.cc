@@ -92,8 +92,8 @@ std::vector<Match> needs_open_module(const Facts& facts) {
   return matches;
 }
 
-// The proprietary flavour does the GSP's work itself up to Ada. Amazon's guide to drivers for EC2
-// turns the GSP off so.
+// The proprietary flavour does the GSP's work itself up to Ada (NVIDIA's README, "GSP Firmware";
+// done so on EC2's g4dn and g5: awslabs/amazon-eks-ami issue 1523).
 bool may_do_without_gsp(const Machine& machine, const Match& match) {
   constexpr std::uint64_t kHopper = 9;
   const auto& nvidia = machine.nvidia;
