@@ -60,6 +60,7 @@ struct PciDevice {
   // Of the function, or of the board's own switch above it; not read while suspended.
   PcieLink link_now, link_max;
   PcieLink port_link_now, port_link_max;  // of the port that the board is plugged into
+  std::optional<bool> reads_ones;         // its configuration space, as if it were not there
   PcieErrors errors;
   std::vector<PciAddress> path;            // from the host bridge's root port down to this device
   std::vector<PciPort> ports;              // of a GPU: those on its path, from the root port down
@@ -340,7 +341,7 @@ struct SystemState {
   std::optional<std::string> hypervisor;  // "kvm", "firecracker", "wsl2", ...
   bool wsl2 = false;
   std::vector<std::string> wsl_drivers;  // of Windows, as WSL 2 hands them in: "nv_dispi.inf_..."
-  std::optional<std::string> jetson_release;  // first line of /etc/nv_tegra_release
+  std::optional<std::string> jetson_release;  // first line of /etc/nv_tegra_release, or its like
   std::map<int, std::string> numa_cpus;       // node -> "0-15"
   std::optional<std::int64_t> unix_seconds;
   std::optional<std::int64_t> uptime_seconds;

@@ -313,6 +313,7 @@ constexpr Sign kSigns[] = {
     {"usermod ", CureRisk::harmless, CureNeeds::root},
     {"chmod ", CureRisk::harmless, CureNeeds::root},
     {"mount ", CureRisk::harmless, CureNeeds::root},
+    {"setsebool ", CureRisk::harmless, CureNeeds::root},
     {"sudo ", CureRisk::harmless, CureNeeds::root},
     {"drivers_probe", CureRisk::harmless, CureNeeds::root},
 };

@@ -178,6 +178,15 @@ bool any_gpu(const Machine& machine, Vendor vendor) {
          !gpus_on_bus(machine, vendor).empty();
 }
 
+std::optional<std::uint64_t> capability_major(const Machine& machine, const PciAddress& address) {
+  const auto* gpu = machine.find_gpu(address);
+  const auto* device = pci_device(machine, address);
+  const auto chip = nvidia_chip_capability(device ? device->name.value_or("") : "");
+  const auto capability =
+      gpu && gpu->compute_capability ? *gpu->compute_capability : std::string(chip.value_or(""));
+  return parse_uint(capability.substr(0, capability.find('.')));
+}
+
 bool answers(const Machine& machine, const Gpu& gpu) {
   if (!nvml_started(machine) || !gpu.nvml_index) return false;
   return !failed_call(gpu, "nvml", nvml_code::kGpuIsLost) &&
@@ -663,6 +672,7 @@ constexpr KnownFrom kKnownFrom[] = {{"GP1", 470},
                                     {"TU1", 535},
                                     {"GA100", 535},
                                     {"GH100 [H100 SXM5 80GB]", 530},
+                                    {"GH100[H100 SXM5 80GB]", 530},  // as older lists write it
                                     {"GH100 [H100 PCIe]", 530},
                                     {"GH100", 570}};
 }  // namespace

@@ -51,6 +51,9 @@ const PciDevice* pci_device(const Machine& machine, const PciAddress& address);
 // The GPU at this address, if it is set aside under vfio-pci.
 const PciDevice* vfio_gpu(const Machine& machine, const std::optional<PciAddress>& address);
 bool any_gpu(const Machine& machine, Vendor vendor);
+// The first number of an NVIDIA GPU's compute capability, by its driver or its chip's name: 9 is
+// Hopper.
+std::optional<std::uint64_t> capability_major(const Machine& machine, const PciAddress& address);
 // NVML was asked about this GPU, listed it, and lost it in no call.
 bool answers(const Machine& machine, const Gpu& gpu);
 bool answers(const Machine& machine, const PciAddress& address);

@@ -245,12 +245,27 @@ std::vector<GpuStory> gpu_stories(const Machine& machine) {
   return stories;
 }
 
-std::vector<LogHit> missing_guc(const Machine& machine, const PciAddress& gpu) {
+std::map<std::string_view, std::vector<LogHit>> missing_parts(const Machine& machine,
+                                                              const PciAddress& gpu) {
   const Ids missing = {"*: GuC firmware *: fetch failed with error -2",
                        "*: GuC firmware *: fetch failed with error -ENOENT",
-                       "*: GuC firmware *: fetch failed -ENOENT"};
-  const Ids loaded = {"*: GuC firmware * version ", "*: Using GuC firmware from * version "};
-  return standing_hits(machine, missing, loaded, device_of)[gpu];
+                       "*: GuC firmware *: fetch failed -ENOENT",
+                       "*: HuC firmware *: fetch failed with error -2",
+                       "*: HuC firmware *: fetch failed with error -ENOENT",
+                       "*: HuC firmware *: fetch failed -ENOENT",
+                       "*: Failed to load DMC firmware * (-ENOENT)"};
+  const Ids loaded = {"*: GuC firmware * version ", "*: Using GuC firmware from * version ",
+                      "*: HuC firmware * version ", "*: Using HuC firmware from * version ",
+                      "*: Finished loading DMC firmware "};
+  return standing_hits(machine, missing, loaded,
+                       [&](const LogHit& hit) -> std::optional<std::string_view> {
+                         // Of a file that it did not find, the driver gives this version.
+                         if (hit.pci != gpu || contains(hit.text, " version 0.0.0"))
+                           return std::nullopt;
+                         for (const std::string_view part : {"GuC", "HuC"})
+                           if (contains(hit.text, part)) return part;
+                         return "DMC";
+                       });
 }
 
 }  // namespace gpuready::doctor

@@ -50,6 +50,7 @@ FIELDS_OF(PciDevice) {
   FIELD(link_max, "The function's own link at most.");
   FIELD(port_link_now, "The upstream port's link now.");
   FIELD(port_link_max, "The upstream port's link at most.");
+  FIELD(reads_ones, "True where its configuration reads as ones, as if it were not there.");
   FIELD(errors, "Totals of Advanced Error Reporting.");
   FIELD(path, "Addresses from the root port down to this device.");
   FIELD(ports, "Of a GPU: the ports on its path, from the root port down.");

@@ -72,7 +72,7 @@ FIELDS_OF(SystemState) {
   FIELD(wsl_drivers, "Folders of Windows' drivers that WSL 2 hands in.");
   FIELD(jetson_release,
         "First line of /etc/nv_tegra_release; without that file, as in a container, the board's "
-        "model.");
+        "model, or the chip's name.");
   FIELD(numa_cpus, "CPUs of each NUMA node, as 0-15,32-47.");
   FIELD(unix_seconds, "When the machine was read, in seconds since 1970-01-01 UTC.");
   FIELD(uptime_seconds, "Time since boot, when the machine was read.");

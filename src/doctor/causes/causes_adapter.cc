@@ -92,6 +92,18 @@ std::vector<Match> needs_open_module(const Facts& facts) {
   return matches;
 }
 
+// The proprietary flavour does the GSP's work itself up to Ada (NVIDIA's README, "GSP Firmware";
+// done so on EC2's g4dn and g5: awslabs/amazon-eks-ami issue 1523).
+bool may_do_without_gsp(const Machine& machine, const Match& match) {
+  constexpr std::uint64_t kHopper = 9;
+  const auto& nvidia = machine.nvidia;
+  const auto on = nvidia.params.find("EnableGpuFirmware");
+  const auto major =
+      match.pci.empty() ? std::nullopt : capability_major(machine, match.pci.front());
+  return nvidia.module_flavour == "proprietary" && major && *major < kHopper &&
+         (on == nvidia.params.end() || on->second != "0");
+}
+
 void died_at_work(const Machine& machine, Match& match, bool works_now = false) {
   match.title = "The GPU's system processor (GSP) stopped answering";
   match.explanation =
@@ -100,6 +112,12 @@ void died_at_work(const Machine& machine, Match& match, bool works_now = false) 
   match.cure =
       "Reset the GPU (reboot if that fails), then update the driver to the newest release of its "
       "branch. If it recurs with that, cut the power once; then have the GPU checked.";
+  if (may_do_without_gsp(machine, match))
+    match.cure =
+        "Reset the GPU (reboot if that fails), then update the driver to the newest release of its "
+        "branch. If it recurs with that, turn the GSP off, which this flavour can do without up to "
+        "Ada: NVreg_EnableGpuFirmware=0 for nvidia in /etc/modprobe.d, then reboot. If the GPU "
+        "still hangs, cut the power once; then have it checked.";
   match.command = "nvidia-smi --gpu-reset -i {pci}";
   add_gsp_advice(machine, match, works_now ? "" : "Reboot to get the GPU back.");
 }
@@ -231,6 +249,20 @@ std::vector<Match> off_the_bus(const Facts& facts) {
     add_xids(machine, gpu, {79}, found);
     if (const auto* lost = failed_call(gpu, "nvml", nvml_code::kGpuIsLost))
       found.evidence.push_back(evidence(*lost));
+    const auto* device = gpu.pci ? pci_device(machine, *gpu.pci) : nullptr;
+    if (device && device->reads_ones && device->driver == "nvidia" && !answers(machine, gpu) &&
+        !not_given(machine, gpu)) {
+      const bool others = std::ranges::any_of(
+          machine.gpus, [&](const Gpu& other) { return answers(machine, other); });
+      if (auto& match = match_for(gpu); others && match.evidence.empty())
+        match.cure =
+            "Take the machine out of service, cut its power and start it again; if the GPU is lost "
+            "again, check its seat, power and cooling, then replace it. Until then programs can be "
+            "kept to the other GPUs (CUDA_VISIBLE_DEVICES).";
+      found.evidence.push_back(
+          evidence(fmt::format("/sys/bus/pci/devices/{}/current_link_width", gpu.pci->text()),
+                   "63, which no link has: the GPU's configuration reads as ones"));
+    }
     if (found.evidence.empty()) continue;
     auto& match = match_for(gpu);
     for (auto& item : found.evidence) {

@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "base/text.h"
 #include "doctor/commands.h"
@@ -436,6 +438,49 @@ constexpr Refusal kRefusals[] = {
      "The module needs functions that no loaded module has, so the kernel refuses it.", kRebuild},
 };
 
+// Modules that offer adapters or accelerators to InfiniBand's programs (kernel/module/main.c:
+// "NAME: Unknown symbol SYMBOL (err -2)"). Whole names, since redaction keeps these.
+constexpr std::string_view kRdmaModules[] = {"habanalabs_ib", "mlx5_ib", "irdma", "bnxt_re"};
+
+std::vector<Match> rdma_modules_refused(const Machine& machine) {
+  std::map<std::string, std::vector<std::string>> unknown;
+  std::set<std::string> others;  // modules that were loaded later, or that do not fit the kernel
+  for (const auto& line : machine.kernel_log.lines) {
+    const bool ours = std::ranges::any_of(
+        kRdmaModules, [&](auto name) { return std::string_view(line.text).starts_with(name); });
+    const auto message = ours ? parse_message(line.text) : std::nullopt;
+    if (!message) continue;
+    const std::string module(message->writer);
+    if (says(*message, "*: Unknown symbol "))
+      unknown[module].push_back(line.text);
+    else if (unknown.contains(module) || says(*message, "*: disagrees about version of symbol "))
+      others.insert(module);
+  }
+  std::vector<Match> matches;
+  for (const auto& [module, lines] : unknown) {
+    if (others.contains(module)) continue;
+    Match match;
+    for (const auto& line : lines)
+      if (match.evidence.size() < 3) match.evidence.push_back(evidence("kernel log", line));
+    const bool uverbs =
+        std::ranges::any_of(lines, [](const auto& line) { return contains(line, "uverbs"); });
+    const std::string_view needed = uverbs ? "ib_uverbs" : "ib_core";
+    match.title = fmt::format("The kernel module {} could not be loaded", module);
+    match.explanation = fmt::format(
+        "It needs functions of {}, which was not loaded. Without it programs of InfiniBand and "
+        "RoCE do not see the ports that it offers; what computes works.",
+        needed);
+    match.cure = fmt::format(
+        "Load {0}, then {1}. If {0} is not found, install the package with the kernel's other "
+        "modules (kernel-modules-extra, linux-modules-extra) and rdma-core. Name both in "
+        "/etc/modules-load.d, so that every boot loads them.",
+        needed, module);
+    match.command = fmt::format("modprobe {} && modprobe {}", needed, module);
+    matches.push_back(std::move(match));
+  }
+  return matches;
+}
+
 std::vector<Match> companions_refused(const Facts& facts) {
   const auto& machine = facts.machine;
   const auto& nvidia = machine.nvidia;
@@ -484,6 +529,12 @@ std::vector<Match> companions_refused(const Facts& facts) {
   return matches;
 }
 
+std::vector<Match> modules_refused(const Facts& facts) {
+  auto matches = companions_refused(facts);
+  std::ranges::move(rdma_modules_refused(facts.machine), std::back_inserter(matches));
+  return matches;
+}
+
 // With neither modules nor libraries there is nothing to rebuild.
 void by_origin(const Machine& machine, Match& match) {
   if (machine.nvidia.modules_from == "none" && machine.nvidia.libraries.empty()) {
@@ -519,9 +570,30 @@ void by_files(const Machine& machine, const KernelDriver& driver, Match& match) 
   }
 }
 
+// The GPU of a Tegra is on no bus. Images that somebody builds may lack its driver's module.
+std::vector<Match> tegra_driver_absent(const Machine& machine) {
+  std::vector<Match> matches;
+  for (const auto& gpu : machine.gpus) {
+    if (!machine.system.jetson_release || gpu.pci || gpu.driver || !gpu.integrated) continue;
+    Match match = about(gpu);
+    match.title = "The kernel module of Tegra's GPU (nvgpu) is not loaded";
+    match.explanation =
+        "The GPU is in the device tree, and no driver runs it. Images that are built for a board "
+        "of one's own (Yocto) may lack the kernel's modules.";
+    match.cure =
+        "Load nvgpu. If it is not found, put the kernel's modules into the image (Yocto: "
+        "kernel-modules or kernel-module-nvgpu in IMAGE_INSTALL), build it again, and flash it.";
+    match.command = "depmod -a && modprobe nvgpu";
+    match.evidence.push_back(evidence("/proc/device-tree", *machine.system.jetson_release));
+    match.evidence.push_back(evidence("/sys/module/nvgpu", "not loaded"));
+    matches.push_back(std::move(match));
+  }
+  return matches;
+}
+
 std::vector<Match> driver_absent(const Facts& facts) {
   const auto& machine = facts.machine;
-  std::vector<Match> matches;
+  std::vector<Match> matches = tegra_driver_absent(machine);
   for (const Vendor vendor : kDrivenVendors) {
     if (module_loaded(machine, vendor)) continue;
     const auto& driver = *kernel_driver(vendor);
@@ -664,7 +736,7 @@ std::vector<Cause> bind_causes() {
        .terms = kAsRoot,
        .backing = Backing::looked,
        .explains = {"uvm-missing", "gpudirect-unavailable"},
-       .match = companions_refused},
+       .match = modules_refused},
   };
 }
 

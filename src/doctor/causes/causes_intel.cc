@@ -112,7 +112,8 @@ std::optional<Reason> why_unfit(const Machine& machine, const Gpu& gpu, const Pc
                       "xe Level Zero and OpenCL then leave the GPU out.",
                   .cure =
                       "Turn on Resizable BAR and Above 4G Decoding in the firmware, and CSM "
-                      "off; try another slot if the window stays small.",
+                      "off; if the window stays small, boot with pci=realloc, update the firmware, "
+                      "or try another slot.",
                   .terms = kInFirmware};
   return std::nullopt;
 }
@@ -137,6 +138,10 @@ std::vector<Match> runtime_unfit(const Facts& facts) {
       if (const auto* library = installed(machine, name))
         match.evidence.push_back(evidence(library->path, library->version.value_or("")));
     match.evidence.push_back(driver_of(*device));
+    if (why->terms)  // the window is small
+      for (const auto& hit : log_hits(machine, {"xe: Failed to resize BAR2 to "}))
+        if (hit.pci == gpu.pci && match.evidence.size() < 4)
+          match.evidence.push_back(evidence("kernel log", hit.text));
     match.title = std::move(why->title);
     match.explanation = std::move(why->explanation);
     match.cure = std::move(why->cure);

@@ -58,6 +58,16 @@ std::vector<Match> ended(const Facts& facts, std::string_view outcome, std::stri
       match.cure =
           "In Windows, run wsl --shutdown and start WSL again; if it comes again, update WSL (wsl "
           "--update) and the GPU's driver in Windows.";
+      if (outcome == "crashed") {
+        match.cure =
+            "In Windows, install another release of NVIDIA's driver, a newer one where there is "
+            "one; then run wsl --shutdown and wsl --update, and start WSL again. Install no "
+            "driver for Linux in WSL.";
+        if (probe.probe == "NVML" && machine.nvidia.cuda_start && machine.nvidia.cuda_start->ok())
+          match.explanation =
+              "In WSL, Windows' driver does the work, and a part of it crashes. CUDA itself "
+              "starts, so programs that ask nothing of NVML work meanwhile.";
+      }
       match.command = "";
       match.action = Action::ask_host;
       for (const auto& hit : log_hits(machine, {"dxg: dxgk: *: wait_for_completion failed"}))

@@ -143,8 +143,8 @@ std::vector<Match> not_woken(const Facts& facts) {
     match->cure =
         "Reboot. Then let the driver save the GPU's memory over suspend: "
         "NVreg_PreserveVideoMemoryAllocations=1 in the options of nvidia in /etc/modprobe.d, and "
-        "systemctl enable nvidia-suspend nvidia-resume. If it comes again, use another release of "
-        "the driver.";
+        "systemctl enable nvidia-suspend nvidia-hibernate nvidia-resume. If it comes again, keep "
+        "the GPU awake (NVreg_DynamicPowerManagement=0x00), or use another release of the driver.";
     add_gsp_advice(machine, *match, "Reboot to get the GPU back.");
     matches.push_back(std::move(*match));
   }
@@ -413,7 +413,8 @@ std::vector<Match> firmware_failed(const Facts& facts) {
         if (match.evidence.size() < 3) match.evidence.push_back(evidence("kernel log", line.text));
       }
       // driver-firmware-missing names the file; what fails for want of it only follows.
-      if ((!refused && no_file) || !missing_guc(machine, device->address).empty()) continue;
+      if ((!refused && no_file) || missing_parts(machine, device->address).contains("GuC"))
+        continue;
       if (vendor == Vendor::intel) match.title = "The GPU's scheduler (GuC) did not start";
       // Many AMD GPUs cannot be reset between two guests, and start once a start of the host.
       if (vendor == Vendor::amd && refused && machine.system.hypervisor) {

@@ -70,6 +70,26 @@ std::vector<Match> force_probe(const Facts& facts) {
   return matches;
 }
 
+// Intel's driver works on without the GuC of older GPUs, and without HuC and DMC of all.
+Match works_without(const Machine& machine, const PciDevice& device,
+                    const std::map<std::string_view, std::vector<LogHit>>& missing) {
+  Match match = about(machine, device.address);
+  match.severity = Severity::info;
+  match.standing = Standing::past;
+  match.title = "The driver did not find some of the GPU's firmware, and works on";
+  match.explanation = "Drawing and computing work.";
+  if (missing.contains("GuC") || missing.contains("HuC"))
+    *match.explanation += " Encoding video in low-power mode fails, since the HuC does not run.";
+  if (missing.contains("DMC"))
+    *match.explanation += " The display engine saves no power when idle, since the DMC is missing.";
+  match.cure =
+      "If that is missed, rebuild the initramfs, from which the driver was started, and reboot. "
+      "Where /lib/firmware lacks the file, install the distribution's newest GPU firmware before.";
+  for (const auto& [part, hits] : missing)
+    match.evidence.push_back(evidence("kernel log", hits.front().text));
+  return match;
+}
+
 // A driver goes on without some of its firmware (display, video), so this is the reason only where
 // the start failed.
 std::vector<Match> firmware_missing(const Facts& facts) {
@@ -81,7 +101,11 @@ std::vector<Match> firmware_missing(const Facts& facts) {
       const bool given_up = std::ranges::any_of(stories, [&](const GpuStory& story) {
         return story.pci == device->address && story.last == Step::wedged;
       });
-      auto guc = missing_guc(machine, device->address);
+      auto missing = vendor == Vendor::intel ? missing_parts(machine, device->address)
+                                             : std::map<std::string_view, std::vector<LogHit>>();
+      if (device->driver && !unbound(*device) && !given_up && !missing.empty())
+        matches.push_back(works_without(machine, *device, missing));
+      auto guc = std::move(missing["GuC"]);
       if (device->driver ? !given_up || guc.empty() : machine.system.wsl2) continue;
       auto hits = hits_at(machine, device->address,
                           {"*: Direct firmware load for", "*: ...failed to load firmware",
@@ -122,6 +146,25 @@ constexpr ProbeError kProbeErrors[] = {
      "ROM."},
     {-110, "The GPU did not answer the driver in time.", ""},
 };
+
+// Which of the firmware's windows has no room, by what the kernel says of the GPU's BAR.
+void explain_no_room(const Machine& machine, const PciAddress& address, Match& match) {
+  // "BAR 5 [mem size 0x00080000]: can't assign; no space", before 6.10 "BAR 5: no space for [...".
+  const auto hits =
+      hits_at(machine, address, {"*: BAR * [mem size ", "*: BAR * no space for [mem size "});
+  if (hits.empty()) return;
+  match.evidence.push_back(evidence("kernel log", hits.front().text));
+  const bool high = contains(hits.front().text, " 64bit");
+  match.explanation = fmt::format(
+      "The firmware's memory window {} 4 GiB has no room for one of the GPU's BARs, which "
+      "therefore has no address.",
+      high ? "above" : "below");
+  match.cure = fmt::format(
+      "In the firmware, turn on Above 4G Decoding, enlarge its window {0} 4 GiB (MMIO {1}) where "
+      "it has such a setting, turn SR-IOV off where it is not needed, and update it. Or boot with "
+      "pci=realloc. In a virtual machine, have its MMIO space {0} 4 GiB enlarged on the host.",
+      high ? "above" : "below", high ? "high" : "low");
+}
 
 std::optional<int> error_number(std::string_view line) {
   constexpr std::string_view kMark = "failed with error ";
@@ -304,10 +347,13 @@ void add_refusal(const Machine& machine, Match& match) {
       match.action = Action::ask_host;
       return;
     }
-    match.cure =
+    constexpr std::uint64_t kHopper = 9;  // the first with a confidential computing mode
+    match.cure = fmt::format(
         "If the host hands out shares of the GPU, install the vGPU (GRID) driver of the host's "
-        "release. If it handed in the whole GPU: have the host cut its power, and look at its "
-        "confidential computing mode.";
+        "release. If it handed in the whole GPU: have the host cut its power{}.",
+        capability_major(machine, address).value_or(0) < kHopper
+            ? ""
+            : ", and look at its confidential computing mode");
     match.action = Action::configure;
     return;
   }
@@ -367,6 +413,7 @@ std::vector<Match> init_failed(const Facts& facts) {
           match.cure = std::string(error.cure);
           match.action = Action::configure;
         }
+      if (error_number(last) == -12) explain_no_room(machine, device->address, match);
       if (error_number(last) == -110) explain_arm_board(machine, vendor, match);
       add_reason(machine, 0, match);
       if (last.starts_with("vfio-pci")) explain_vfio(machine, match);
@@ -521,11 +568,13 @@ std::vector<Cause> start_causes() {
        .explains = kNotStarted,
        .match = force_probe},
       {.id = "driver-firmware-missing",
-       .title = "The GPU's firmware is not installed",
-       .explanation = "The driver could not load firmware that the GPU needs to start.",
+       .title = "The driver did not find the GPU's firmware",
+       .explanation = "The GPU does not start without a file that is not installed, or not in the "
+                      "initramfs, from which the driver was started.",
        .cure = "Install the distribution's GPU firmware in a version that knows this GPU (Debian: "
                "of its section non-free-firmware), or the file itself from linux-firmware; rebuild "
-               "the initramfs, and reboot.",
+               "the initramfs, and reboot. If /lib/firmware has the file, only the initramfs lacks "
+               "it.",
        .command = "{do:install-firmware} && {do:rebuild-initramfs}",
        .action = Action::configure,
        .terms = kByReboot,

@@ -236,8 +236,9 @@ std::vector<Cause> state_causes() {
        .explanation = "In MIG mode, work runs only on instances, and none was created.",
        .cure =
            "Create instances: profile 0 is the whole GPU, and nvidia-smi mig -lgip lists the "
-           "others. They end with a reboot, so have nvidia-mig-parted, or the MIG manager of "
-           "Kubernetes' GPU operator, create them. Without MIG, turn it off (nvidia-smi -mig 0).",
+           "others; then restart Kubernetes' device plugin, if there is one. Each start of the "
+           "machine ends them, so have nvidia-mig-parted, or the MIG manager of the GPU operator, "
+           "create them. Without MIG, turn it off (nvidia-smi -mig 0).",
        .command = "nvidia-smi mig -i {pci} -cgi 0 -C",
        .action = Action::configure,
        .terms = kByReload,

@@ -1,5 +1,6 @@
 // NVIDIA's module for unified memory, which CUDA needs and NVML does not.
 #include "base/text.h"
+#include "doctor/commands.h"
 #include "doctor/facts.h"
 #include "doctor/known_faults.h"
 #include "machine/gpu_use.h"
@@ -27,6 +28,20 @@ std::vector<Match> uvm_missing(const Facts& facts) {
   if (!machine.nvidia.uvm_loaded)
     match.evidence.push_back(evidence("/sys/module/nvidia_uvm", "not loaded"));
   if (node_missing) match.evidence.push_back(evidence("/dev/nvidia-uvm", "no such device node"));
+  if (!in_container(machine)) return {match};
+  cure_in_container(match, machine, Ask::nvidia_gpus);
+  if (machine.nvidia.uvm_loaded) {
+    match.title = "The container was not given the node of nvidia-uvm";
+    *match.cure +=
+        " Where nodes are handed in one by one, name /dev/nvidia-uvm and /dev/nvidia-uvm-tools "
+        "beside the others. If the host lacks them, too, run nvidia-modprobe -u -c0 on it before.";
+    return {match};
+  }
+  match.cure =
+      "Run nvidia-modprobe -u -c0 on the host, then recreate the container with its GPUs, so that "
+      "it gets the new node, too.";
+  match.command = "";
+  match.action = Action::ask_host;
   return {match};
 }
 
@@ -113,9 +128,6 @@ std::vector<Cause> uvm_causes() {
        .command = "nvidia-modprobe -u -c0 && echo nvidia-uvm > "
                   "/etc/modules-load.d/nvidia-uvm.conf",
        .action = Action::reload_driver,
-       .in_container = {"Run nvidia-modprobe -u -c0 on the host, then recreate the container with "
-                        "its GPUs, so that it gets the new node, too.",
-                        Action::ask_host},
        .explains = {"cuda-start-failed", "expected-gpu-count"},
        .match = uvm_missing},
       {.id = "uvm-mirror-failed",

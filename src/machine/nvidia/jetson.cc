@@ -37,7 +37,9 @@ void read_jetson_files(Host& host, Machine& machine) {
   gpu.integrated = true;
   gpu.name = host.read_text("/proc/device-tree/model").value_or("NVIDIA Jetson");
   gpu.name_source = "device tree";
-  gpu.driver = "nvgpu";
+  for (const auto& sign : {folder + "/load", folder + "/driver", std::string("/sys/module/nvgpu"),
+                           std::string("/dev/nvhost-gpu")})
+    if (host.exists(sign)) gpu.driver = "nvgpu";
   if (const auto load = host.read_int(folder + "/load"); load && *load >= 0 && *load <= 1000)
     gpu.utilization_percent = static_cast<int>(*load / 10);  // per mille
   gpu.clocks.sm_mhz = clock_mhz(host, folder, "cur_freq");

@@ -104,7 +104,8 @@ void note_missing(Host& host, Machine& machine) {
   const bool needs_sys = !machine.system.wsl2 && !machine.system.jetson_release;
   const auto buses = host.status("/sys/bus");
   const bool no_sys = needs_sys && names.error().kind == ErrorKind::not_found && !buses &&
-                      buses.error().kind == ErrorKind::not_found && has_sys(host);
+                      buses.error().kind == ErrorKind::not_found && has_sys(host) &&
+                      !host.status("/sys/devices");
   if (no_sys)
     machine.unseen.push_back({kFolder, "/sys is not mounted, or is empty"});
   else
@@ -213,6 +214,8 @@ void read_details(Host& host, PciDevice& device) {
     }
   if (asleep(device)) return;
 
+  // All bits of the field are set; no link has more than 32 lanes.
+  if (function.text("/current_link_width") == "63") device.reads_ones = true;
   device.link_now = function.link_now();
   device.link_max = function.link_max();
   if (device.path.empty()) return;

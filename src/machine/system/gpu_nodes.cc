@@ -118,6 +118,17 @@ void add_render(const Machine& machine, const Gpu& gpu, Needs& needs) {
     needs.add_missing("/dev/dri/renderD*", kAnyRender);
 }
 
+// A graphics card with a render node of its own. Where Vulkan was asked, it lists the card.
+bool is_for_graphics(const Machine& machine, const PciDevice& device) {
+  constexpr std::uint32_t kVga = 0x0300;
+  const auto of_card = [&](const auto& item) { return item.pci == device.address; };
+  const auto nodes = numbered(machine, kAnyRender);
+  const auto& vulkan = machine.vulkan;
+  return device.class_code >> 8 == kVga &&
+         std::ranges::any_of(nodes, [&](const auto* node) { return of_card(*node); }) &&
+         (vulkan.outcome != "completed" || std::ranges::any_of(vulkan.devices, of_card));
+}
+
 }  // namespace
 
 const NodeOwner* node_owner(std::string_view path) {
@@ -148,11 +159,13 @@ std::vector<NodeAccess> nodes_of(const Machine& machine, const Gpu& gpu) {
     return {};
   if (gpu.vendor == Vendor::nvidia) add_nvidia(machine, gpu, needs);
   if (gpu.vendor != Vendor::amd && gpu.vendor != Vendor::intel) return needs.take();
-  // The processor's graphics may be left out of KFD; and without ROCm, what draws needs none.
+  // The processor's graphics may be left out of KFD; and without ROCm, what draws needs none, nor
+  // does a graphics card that Vulkan reaches by its render node.
   const auto* kfd = find_node(machine, "/dev/kfd");
-  const bool draws = !machine.container.runtime && !machine.amd.rocm_version &&
-                     !machine.amd.start && device != machine.pci.end() &&
-                     drives_display(machine, *device) != DrivesDisplay::no;
+  const bool draws =
+      !machine.container.runtime && !machine.amd.rocm_version && !machine.amd.start &&
+      device != machine.pci.end() &&
+      (drives_display(machine, *device) != DrivesDisplay::no || is_for_graphics(machine, *device));
   if (gpu.vendor == Vendor::amd && ((!gpu.integrated && !draws) || (kfd && kfd->exists)))
     needs.add("/dev/kfd", machine.amd.module_loaded);
   add_render(machine, gpu, needs);

@@ -78,6 +78,7 @@ constexpr std::string_view kTopics[] = {
     "mlx4_core ",
     "mlx4_core: probe of ",
     "habanalabs ",
+    "Unknown symbol ",
     "cma: ",
 };
 // "no space for" and the like of devices that are not GPUs are kept too: a line is short.
@@ -97,12 +98,12 @@ Parsed split_time(std::string_view line) {
 
 // Those whose messages begin "NAME: ". Of devices any driver may write.
 constexpr std::string_view kWriters[] = {
-    "NVRM",       "nvidia",     "nvidia-nvlink", "nvidia-uvm", "nvidia_uvm", "nvidia-modeset",
-    "nvidia_drm", "nouveau",    "amdgpu",        "amdkfd",     "kfd",        "radeon",
-    "i915",       "xe",         "nvgpu",         "dxgk",       "hv_vmbus",   "DMAR",
-    "AMD-Vi",     "PM",         "ACPI",          "Lockdown",   "PKCS#7",     "secureboot",
-    "vfio_pci",   "vfio-pci",   "drm",           "cma",        "mlx5_core",  "nvidia-vgpu-vfio",
-    "mlx4_core",  "nv_peer_mem"};
+    "NVRM",       "nvidia",      "nvidia-nvlink", "nvidia-uvm", "nvidia_uvm", "nvidia-modeset",
+    "nvidia_drm", "nouveau",     "amdgpu",        "amdkfd",     "kfd",        "radeon",
+    "i915",       "xe",          "nvgpu",         "dxgk",       "hv_vmbus",   "DMAR",
+    "AMD-Vi",     "PM",          "ACPI",          "Lockdown",   "PKCS#7",     "secureboot",
+    "vfio_pci",   "vfio-pci",    "drm",           "cma",        "mlx5_core",  "nvidia-vgpu-vfio",
+    "mlx4_core",  "nv_peer_mem", "habanalabs_ib", "mlx5_ib",    "irdma",      "bnxt_re"};
 // Families: "nvidia-nvswitch3", "vfio_iommu_type1_attach_group".
 constexpr std::string_view kWriterFamilies[] = {"nvidia-nvswitch", "vfio", "nvidia_"};
 // The kernel's messages that name no writer.
@@ -360,6 +361,8 @@ constexpr ReadNumber kReadNumbers[] = {
     {"probe ", "failed with error -"},
     {"Direct firmware load for ", "failed with error -"},
     {"GuC firmware ", "fetch failed with error -"},
+    {"GuC firmware ", " version "},
+    {"HuC firmware ", "fetch failed with error -"},
     {"radeon: ring ", "ring ", " test failed"},
     {"sw_init of IP block", "failed -"},
     {"hw_init of IP block", "failed -"},

@@ -180,6 +180,11 @@ void read_system(Host& host, Machine& machine) {
   } else if (auto board = host.read_text("/proc/device-tree/model");
              board && board->starts_with("NVIDIA Jetson")) {
     system.jetson_release = std::move(*board);  // a container has its own /etc
+  } else if (const auto tree = host.read_file("/proc/device-tree/compatible", 4096)) {
+    // Images that somebody builds, and carrier boards of other makers. Earlier chips have no CUDA.
+    for (const auto chip : {"nvidia,tegra124", "nvidia,tegra210", "nvidia,tegra186",
+                            "nvidia,tegra194", "nvidia,tegra234", "nvidia,tegra264"})
+      if (contains(*tree, chip)) system.jetson_release = chip;
   }
   if (!system.product_name) system.product_name = host.read_text("/proc/device-tree/model");
   system.hypervisor = find_hypervisor(host, system);
