@@ -139,7 +139,7 @@ const std::vector<Platform>& systems() {
        {{{driver, firmware_files, kernel},
          "kernel, drivers and firmware come together; update it (ha os update), or start the "
          "release before (ha os boot-slot other)"},
-        {{kernel_option}, "the kernel's options stand in cmdline.txt of the boot partition"}},
+        {{kernel_option}, "the kernel's options are in cmdline.txt of the boot partition"}},
        "."},
       {[](const Machine& machine) { return has_id(machine, {"rhcos"}); },
        false,
@@ -204,17 +204,17 @@ const std::vector<Platform>& systems() {
        "On this system",
        {{{driver, kernel}, "kernel, drivers and firmware come with its release: update it"},
         {{firmware_files}, "files of firmware may lie below /storage/.config/firmware"},
-        {{module_option}, "modules' options stand in /storage/.config/modprobe.d"},
-        {{kernel_option}, "the kernel's options stand in a file of /flash"}},
+        {{module_option}, "modules' options are in /storage/.config/modprobe.d"},
+        {{kernel_option}, "the kernel's options are in a file of /flash"}},
        "."},
       {[](const Machine& machine) { return kernel_says(machine, "-unraid"); },
        false,
        "On Unraid",
        {{{driver}, "a plugin installs the driver of the GPU (Apps)"},
         {{firmware_files, kernel}, "kernel and firmware come with its release: update it"},
-        {{module_option}, "modules' options stand in /boot/config/modprobe.d"},
+        {{module_option}, "modules' options are in /boot/config/modprobe.d"},
         {{kernel_option},
-         "the kernel's options stand in the Syslinux configuration of the flash device (Main > "
+         "the kernel's options are in the Syslinux configuration of the flash device (Main > "
          "Flash)"}},
        "."},
       {[](const Machine& machine) { return kernel_says(machine, "truenas"); },
@@ -230,7 +230,7 @@ const std::vector<Platform>& systems() {
        "On Proxmox VE",
        {{{kernel}, "proxmox-boot-tool kernel pin keeps a kernel that works"},
         {{kernel_option},
-         "the kernel's options stand in /etc/kernel/cmdline (then proxmox-boot-tool refresh) where "
+         "the kernel's options are in /etc/kernel/cmdline (then proxmox-boot-tool refresh) where "
          "systemd-boot starts it, else in /etc/default/grub (then update-grub)"}},
        "."},
       {[](const Machine& machine) {
@@ -238,12 +238,12 @@ const std::vector<Platform>& systems() {
        },
        true,
        "On a Raspberry Pi",
-       {{{kernel_option}, "the kernel's options stand in cmdline.txt of /boot/firmware"}},
+       {{{kernel_option}, "the kernel's options are in cmdline.txt of /boot/firmware"}},
        "."},
       {[](const Machine& machine) { return machine.system.jetson_release.has_value(); },
        true,
        "On a Jetson",
-       {{{kernel_option}, "the kernel's options stand in /boot/extlinux/extlinux.conf"}},
+       {{{kernel_option}, "the kernel's options are in /boot/extlinux/extlinux.conf"}},
        "."},
   };
   return kSystems;

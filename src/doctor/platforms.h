@@ -1,5 +1,5 @@
-// What a machine's system or its cloud changes in a cure: on a system without packages nobody can
-// install one, and in a cloud nobody can reach a slot.
+// What a machine's system or its cloud changes in a cure: some systems install no packages, and a
+// cloud's customer reaches neither power nor slots.
 #pragma once
 
 #include "gpuready/finding.h"
