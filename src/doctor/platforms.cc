@@ -24,6 +24,7 @@ namespace {
 // What a cure changes, by its words: first what the system keeps, then what lies below it.
 enum class Change {
   driver,
+  vgpu_driver,
   firmware_files,
   kernel,
   module_option,
@@ -43,7 +44,7 @@ constexpr ChangeSign kChangeSigns[] = {
     {Change::driver, "nstall the vendor's driver"},
     {Change::driver, "nstall a newer driver"},
     {Change::driver, "nstall driver"},
-    {Change::driver, "nstall the vGPU"},
+    {Change::vgpu_driver, "nstall the vGPU"},
     {Change::driver, "pdate the driver"},
     {Change::driver, "hange the driver"},
     {Change::driver, "nother driver"},
@@ -125,9 +126,9 @@ const std::vector<Platform>& systems() {
        false,
        "Talos installs nothing while it runs; upgrade it (talosctl upgrade) to an image of its "
        "factory with",
-       {{{driver},
-         "the system extension of the driver (of a vGPU: one built from the guest driver of the "
-         "host's vGPU release)"},
+       {{{driver}, "the system extension of the driver"},
+        {{vgpu_driver},
+         "a system extension built from the guest driver of the host's vGPU release"},
         {{firmware_files}, "the system extension of the firmware (amdgpu, i915)"},
         {{kernel}, "another release of Talos"},
         {{module_option}, "the module's parameters (machine.kernel.modules)"},
