@@ -59,7 +59,7 @@ std::vector<float> weights_of(const gguf::File& file) {
   const FormatId layouts[] = {FormatId::i2s_x86};
   const auto loaded = gguf::load(file, *file.find("m.q_proj.weight"), layouts);
   if (!loaded) return {};
-  return dequantise(loaded->view()).value_or({});
+  return dequantise(loaded->view()).value_or(std::vector<float>());
 }
 
 TEST(Safetensors, PackedWeightsAreReadCountedAndConvertedBothWays) {
