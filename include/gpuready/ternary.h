@@ -40,14 +40,18 @@ enum class FormatId {
   i2s_x86,        // bitnet.cpp, x86: 128 weights planar in 32 bytes
   i2s_arm,        // bitnet.cpp, ARM: 64 weights planar in 16 bytes
   i2s_four_row,   // bitnet.cpp, x86 without ACT_PARALLEL: a byte holds one column of four rows
-  i2s_bitnet_rs,  // BitNet.rs: blocks of 32, a scale each
+  i2s_bitnet_rs,  // BitNet.rs, kernels: blocks of 32, a scale each
   tl1_bitnet_cpp,
   tl2_bitnet_cpp,
-  tl1_bitnet_rs,  // four levels: shares only the name
-  tl2_bitnet_rs,  // four levels: shares only the name
-  tq1_0,          // ggml: 256 weights in 54 bytes
-  tq2_0,          // ggml: 256 weights in 66 bytes
-  w2a8_gpu,       // bitnet.cpp's GPU kernels
+  tl1_bitnet_rs,         // four levels: shares only the name
+  tl2_bitnet_rs,         // four levels: shares only the name
+  tq1_0,                 // ggml: 256 weights in 54 bytes
+  tq2_0,                 // ggml: 256 weights in 66 bytes
+  w2a8_gpu,              // bitnet.cpp's GPU kernels
+  i2s_bitnet_rs_split,   // BitNet.rs, GGUF files: blocks of 32, scales in another tensor
+  i2s_bitnet_rs_inline,  // BitNet.rs, GGUF files: 32 weights and their f16 scale in 10 bytes
+  i2s_qk256,             // BitNet.rs, GGUF files: four levels, no scales
+  bitnet_hf,             // transformers, safetensors: a byte holds a column of four rows
 };
 
 enum class ScaleGranularity { tensor, block };
@@ -63,7 +67,9 @@ struct Format {
       0;  // weights, counted over the whole tensor, that share a scale; 0: all
   ScaleType scale_type = ScaleType::f32;
   bool scales_inside = false;  // among the bytes; otherwise beside them
-  bool four_levels = false;    // no ternary format: only quantise() and dequantise()
+  // Not a ternary format: only quantise() and dequantise(). i2_s-qk256, which has no scales, cannot
+  // be quantised to, and converts if all its weights have one magnitude.
+  bool four_levels = false;
   bool needs_tiling = false;   // the layout depends on a Tiling
   double bits_per_weight = 0;  // for whole blocks, scales inside counted per block, not per tensor
   std::string_view layout;     // one line

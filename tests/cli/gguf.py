@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """gguf.py OUT KIND: a small GGUF file for the tests: tq2, i2s, floats, bad-codes, overlap,
-odd-name."""
+odd-name,
+i2s-stale (what was in memory behind the scale), i2s-arm (another tensor excludes x86)."""
 import struct
 import sys
 
@@ -24,10 +25,15 @@ tq2 = b"".join(tq2_block(codes[i:i + 256]) for i in (0, 256))
 i2s = b"".join(bytes(sum(codes[b + j + 32 * g] << 6 - 2 * g for g in range(4)) for j in range(32))
                for b in range(0, 512, 128)) + struct.pack("<f28x", 0.5)
 floats = struct.pack("<512f", *(0.5 * (code - 1) for code in codes))
-type_number, data = {"tq2": (35, tq2), "i2s": (36, i2s), "floats": (0, floats),
+# 64 weights, which no block of 128 holds.
+arm = bytes(sum(codes[j + 16 * g] << 6 - 2 * g for g in range(4)) for j in range(16)) + struct.pack("<f28x", 0.5)
+type_number, data = {"i2s-stale": (36, i2s[:-28] + b"\xa5" * 28), "i2s-arm": (36, i2s),
+                     "tq2": (35, tq2), "i2s": (36, i2s), "floats": (0, floats),
                      "bad-codes": (35, b"\xff" * 64 + tq2[64:]), "overlap": (35, tq2), "odd-name": (35, tq2)}[kind]
 pad = lambda data: data + bytes(-len(data) % 32)
 tensors = [("w\n\x1b[2J\t.weight" if kind == "odd-name" else "w.weight", (256, 2), type_number, data), ("norm", (4,), 0, struct.pack("<4f", 1, 2, 3, 4))]
+if kind == "i2s-arm":
+    tensors.append(("v.weight", (64,), 36, arm))
 head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), 2)
 head += text("general.architecture") + struct.pack("<I", 8) + text("bitnet")
 head += text("general.file_type") + struct.pack("<II", 4, 1)

@@ -12,7 +12,13 @@ cmp c.gguf d.gguf || die "the way by tq1_0 and i2_s gave other bytes"
 expect_exit 0 "$GPUREADY" ternary convert tq2.gguf e.gguf --to tq1_0 --force --json
 jq -e '.converted == ["w.weight"] and .written.path == "e.gguf" and .failed == [] and .exit_code == 0' <<<"$out" >/dev/null ||
   die "the document does not tell what was done: $out"
-expect_exit 2 "$GPUREADY" ternary convert i2s.gguf f.gguf --to tq2_0 --json
+for to in i2_s-bitnet-rs i2_s-bitnet-rs-inline; do
+  expect_exit 0 "$GPUREADY" ternary convert d.gguf there --to $to --force
+  expect_exit 0 "$GPUREADY" ternary inspect there
+  expect_exit 0 "$GPUREADY" ternary convert there back.gguf --to tq2_0 --force
+  cmp d.gguf back.gguf || die "the way by $to gave another file"
+done
+expect_exit 2 "$GPUREADY" ternary convert i2s.gguf f.gguf --to tq2_0 --layout i2_s-bitnet-rs --json
 jq -e '.failed[0].name == "w.weight" and (has("written") | not) and .exit_code == 2' <<<"$out" >/dev/null ||
   die "the document does not tell what cannot be done: $out"
 for json in tq2.gguf g.gguf ./g.gguf; do

@@ -8,7 +8,6 @@
 #include "ternary/cpu/tiers.h"
 #include "ternary/floats.h"
 #include "ternary/layout.h"
-#include "ternary/layout_tq.h"
 #include "ternary/levels.h"
 #include "ternary/shape.h"
 #include "ternary/share.h"
@@ -18,17 +17,17 @@ namespace {
 
 constexpr std::size_t kScaleBytes = 32;  // of a tensor's f32 scale with its padding
 
-std::size_t tq_bytes(FormatId id) { return id == FormatId::tq1_0 ? kTq1Bytes : kTq2Bytes; }
-
-// TQ1_0 and TQ2_0, whose blocks threads may share. Calls work(shape of a part,
+// TQ1_0, TQ2_0 and BitNet.rs' inline blocks, which threads may share. Calls work(shape of a part,
 // its first code, its first byte).
 bool has_blocks(const Format& f) { return f.scales_inside && f.scale_block != 0; }
 template <class Work>
 void share_blocks(FormatId id, std::size_t count, unsigned threads, const Work& work) {
   constexpr std::size_t kGrain = 1024;
-  share(count / kTqBlock, kGrain, threads, [&](std::size_t begin, std::size_t end) {
-    const Shape part{1, static_cast<std::int64_t>((end - begin) * kTqBlock)};
-    work(part, begin * kTqBlock, begin * tq_bytes(id));
+  const std::size_t block = static_cast<std::size_t>(format(id).scale_block);
+  const std::size_t bytes = block_bytes(format(id));
+  share(count / block, kGrain, threads, [&](std::size_t begin, std::size_t end) {
+    const Shape part{1, static_cast<std::int64_t>((end - begin) * block)};
+    work(part, begin * block, begin * bytes);
   });
 }
 
@@ -59,13 +58,15 @@ Result<std::vector<float>> read_scales(const EncodedView& from, const EncodedSiz
     scales.resize(1);
     std::memcpy(scales.data(), from.bytes.data() + size.code_bytes, 4);
   } else if (f.scales_inside) {
-    const std::size_t bytes = tq_bytes(from.format);
+    const std::size_t bytes = block_bytes(f);
     scales.resize(from.bytes.size() / bytes);
     for (std::size_t block = 0; block < scales.size(); ++block) {
       std::uint16_t bits;
       std::memcpy(&bits, from.bytes.data() + (block + 1) * bytes - 2, 2);
       scales[block] = f16_to_f32(bits);
     }
+  } else if (from.format == FormatId::i2s_qk256) {
+    scales = {1};
   }
   for (std::size_t i = 0; i < scales.size(); ++i) {
     if (!std::isfinite(scales[i])) {
@@ -148,6 +149,57 @@ Result<void> write_f16_scales(std::span<const float> scales, std::size_t block_b
   return {};
 }
 
+// Four levels are ternary weights only if all of them have one magnitude, which is then the scale.
+Result<Codes> decode_levels(const EncodedView& from) {
+  const Format& f = format(from.format);
+  TRY(scales_of(from));
+  if (from.format != FormatId::i2s_qk256)
+    return fail(ErrorKind::not_ternary,
+                std::string(f.name) + " has four levels and no zero; it can only be dequantised");
+  Codes codes;
+  codes.shape = from.shape;
+  codes.values.resize(static_cast<std::size_t>(from.shape.rows * from.shape.cols));
+  TRY(read_codes(from.format, from.shape, {}, from.bytes.data(), codes.values.data()));
+  const float* level = levels(from.format);
+  codes.scales = {std::fabs(level[codes.values[0]])};
+  for (std::int8_t& code : codes.values) {
+    const float weight = level[code];
+    if (std::fabs(weight) != codes.scales[0])
+      return fail(ErrorKind::not_ternary,
+                  std::string(f.name) +
+                      " has four levels, and these weights use more than one magnitude; they can "
+                      "only be dequantised");
+    code = weight < 0 ? -1 : 1;
+  }
+  return codes;
+}
+
+// The levels of weights that are exactly such.
+Result<Encoded> encode_levels(const Codes& codes, FormatId to, const EncodeOptions& options) {
+  if (to != FormatId::i2s_qk256)
+    return fail(ErrorKind::not_ternary,
+                std::string(format(to).name) + " has four levels and no zero; quantise to it");
+  const auto count = TRY(check_codes(codes));
+  TRY(check_values(codes));
+  auto started = TRY(start_encoded(to, codes.shape, options));
+  const std::size_t block =
+      codes.scale_block == 0 ? count : static_cast<std::size_t>(codes.scale_block);
+  const float* level = levels(to);
+  std::vector<std::int8_t> chosen(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const float weight = static_cast<float>(codes.values[i]) * codes.scales[i / block];
+    const float* found = std::find(level, level + 4, weight);
+    if (found == level + 4)
+      return fail(ErrorKind::not_representable,
+                  "weight " + std::to_string(i) + " is " + to_text(weight) + ", and " +
+                      std::string(format(to).name) + " has only -2, -1, 1 and 2");
+    chosen[i] = static_cast<std::int8_t>(found - level);
+  }
+  started.encoded.bytes.resize(started.bytes);
+  write_codes(to, codes.shape, {}, chosen.data(), started.encoded.bytes.data());
+  return std::move(started.encoded);
+}
+
 }  // namespace
 
 Result<std::vector<float>> scales_of(const EncodedView& from) {
@@ -184,7 +236,7 @@ Result<void> finish_encoded(Encoded& encoded, std::span<std::uint8_t> bytes,
     return {};
   }
   if (f.scale_type == ScaleType::f16) {
-    return write_f16_scales(scales, tq_bytes(encoded.format), options.round_scales, bytes.data());
+    return write_f16_scales(scales, block_bytes(f), options.round_scales, bytes.data());
   }
   if (scales[0] < 0)  // what bitnet.cpp writes never is, by which such bytes are known
     return fail(ErrorKind::not_representable,
@@ -198,10 +250,7 @@ Result<void> finish_encoded(Encoded& encoded, std::span<std::uint8_t> bytes,
 Result<Codes> v0::decode(const EncodedView& from, unsigned threads) {
   return compute([&]() -> Result<Codes> {
     const Format& f = format(from.format);
-    if (f.four_levels) {
-      return fail(ErrorKind::not_ternary,
-                  std::string(f.name) + " has four levels and no zero; it can only be dequantised");
-    }
+    if (f.four_levels) return decode_levels(from);
     auto scales = TRY(scales_of(from));
     Codes codes;
     codes.shape = from.shape;
@@ -231,10 +280,7 @@ Result<Codes> v0::decode(const EncodedView& from, unsigned threads) {
 
 Result<Encoded> v0::encode(const Codes& codes, FormatId to, const EncodeOptions& options) {
   return compute([&]() -> Result<Encoded> {
-    if (format(to).four_levels) {
-      return fail(ErrorKind::not_ternary,
-                  std::string(format(to).name) + " has four levels and no zero; quantise to it");
-    }
+    if (format(to).four_levels) return encode_levels(codes, to, options);
     const auto count = TRY(check_codes(codes));
     const auto scales = TRY(regroup(codes, static_cast<std::size_t>(format(to).scale_block)));
     auto started = TRY(start_encoded(to, codes.shape, options));

@@ -11,6 +11,9 @@ constexpr std::string_view kMad = "microsoft/BitNet src/ggml-bitnet-mad.cpp, qua
 constexpr std::string_view kConvert = "microsoft/BitNet utils/convert-hf-to-gguf-bitnet.py";
 constexpr std::string_view kRust =
     "EffortlessMetrics/BitNet-rs crates/bitnet-kernels/src/cpu/fallback.rs";
+constexpr std::string_view kRustFiles =
+    "EffortlessMetrics/BitNet-rs crates/bitnet-models/src/gguf_simple.rs, "
+    "crates/bitnet-quantization/src/utils.rs";
 constexpr std::string_view kGgml = "ggml-org/llama.cpp ggml/src/ggml-quants.c, ggml-common.h";
 
 constexpr ScaleGranularity kTensor = ScaleGranularity::tensor, kBlock = ScaleGranularity::block;
@@ -61,6 +64,21 @@ constexpr std::array kFormats{
         "codes w + 2 of permuted tiles of 16 rows by 32 columns; the 16 codes of a 32-bit word in "
         "the order 0, 4, 8, 12, 1, 5, ...",
         "microsoft/BitNet gpu/pack_weight.py"},
+    Format{FormatId::i2s_bitnet_rs_split, "i2_s-bitnet-rs-split", "I2_S", 32, kBlock, 32, kF32,
+           false, false, false, 2, "four a byte, lowest bits first; codes w + 2", kRustFiles},
+    Format{FormatId::i2s_bitnet_rs_inline, "i2_s-bitnet-rs-inline", "I2_S", 32, kBlock, 32, kF16,
+           true, false, false, 2.5, "8 bytes of four, lowest bits first, codes w + 2; an f16 scale",
+           kRustFiles},
+    Format{
+        FormatId::i2s_qk256, "i2_s-qk256", "I2_S", 256, kTensor, 0, kF32, false, true, false, 2,
+        "four a byte, lowest bits first; levels -2, -1, 1, 2; a row is whole blocks of 64 bytes; "
+        "no scales",
+        "EffortlessMetrics/BitNet-rs crates/bitnet-quantization/src/i2s_qk256.rs"},
+    Format{FormatId::bitnet_hf, "bitnet-hf", "packed U8", 4, kTensor, 0, kF32, false, false, false,
+           2,
+           "a byte is one column of rows r, R/4 + r, R/2 + r and 3R/4 + r, the first in bits 1-0; "
+           "codes w + 1",
+           "huggingface/transformers src/transformers/integrations/bitnet.py"},
 };
 
 // microsoft/BitNet preset_kernels/*/kernel_config_tl1.ini and _tl2.ini: rows (m), columns (k), bm,

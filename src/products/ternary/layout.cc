@@ -11,6 +11,8 @@ namespace {
 
 using Index = std::size_t;
 
+Index qk256_row_bytes(std::int64_t cols) { return (static_cast<Index>(cols) + 255) / 256 * 64; }
+
 template <class Visit>
 void visit_planar(Index count, Index group, Visit visit) {  // group: bytes of a block
   for (Index i = 0; i < count; ++i) {
@@ -32,6 +34,29 @@ void visit_four_row(Shape shape, Visit visit) {
 template <class Visit>
 void visit_linear(Index count, Visit visit) {
   for (Index i = 0; i < count; ++i) visit(i, i / 4, static_cast<int>(2 * (i % 4)));
+}
+
+// Blocks of 32 weights in 8 bytes, an f16 scale behind each.
+template <class Visit>
+void visit_inline(Index count, Visit visit) {
+  for (Index i = 0; i < count; ++i)
+    visit(i, i / 32 * 10 + i % 32 / 4, static_cast<int>(2 * (i % 4)));
+}
+
+// Each row begins a byte, and a block of 64 bytes.
+template <class Visit>
+void visit_qk256(Shape shape, Visit visit) {
+  const Index rows = static_cast<Index>(shape.rows), cols = static_cast<Index>(shape.cols);
+  for (Index row = 0; row < rows; ++row)
+    for (Index col = 0; col < cols; ++col)
+      visit(row * cols + col, row * qk256_row_bytes(shape.cols) + col / 4,
+            static_cast<int>(2 * (col % 4)));
+}
+
+template <class Visit>
+void visit_quarters(Index count, Visit visit) {
+  const Index quarter = count / 4;
+  for (Index i = 0; i < count; ++i) visit(i, i % quarter, static_cast<int>(2 * (i / quarter)));
 }
 
 template <class Visit>
@@ -68,6 +93,12 @@ void visit_two_bit(FormatId id, Shape shape, Visit visit) {
       return visit_four_row(shape, visit);
     case FormatId::w2a8_gpu:
       return visit_w2a8(shape, visit);
+    case FormatId::i2s_bitnet_rs_inline:
+      return visit_inline(count, visit);
+    case FormatId::i2s_qk256:
+      return visit_qk256(shape, visit);
+    case FormatId::bitnet_hf:
+      return visit_quarters(count, visit);
     default:
       return visit_linear(count, visit);
   }
@@ -76,12 +107,18 @@ void visit_two_bit(FormatId id, Shape shape, Visit visit) {
 // The two bits of w = -1, 0, +1, and back; 2 marks bits that the format does not define.
 struct Bits {
   std::uint8_t of_code[3];
-  std::int8_t code_of[4];
+  std::array<std::int8_t, 4> code_of;
 };
 Bits bits_of(FormatId id) {
   if (id == FormatId::i2s_bitnet_rs) return {{3, 0, 1}, {0, 1, 2, -1}};
-  if (id == FormatId::w2a8_gpu) return {{1, 2, 3}, {2, -1, 0, 1}};
-  return {{0, 1, 2}, {-1, 0, 1, 2}};
+  switch (id) {
+    case FormatId::w2a8_gpu:
+    case FormatId::i2s_bitnet_rs_split:
+    case FormatId::i2s_bitnet_rs_inline:
+      return {{1, 2, 3}, {2, -1, 0, 1}};
+    default:
+      return {{0, 1, 2}, {-1, 0, 1, 2}};
+  }
 }
 
 std::string multiple(const Format& f, Shape shape, const char* what) {
@@ -111,9 +148,19 @@ Result<EncodedSize> encoded_size(FormatId id, Shape shape, Tiling tiling) {
     case FormatId::tq1_0:
     case FormatId::tq2_0:
       if (shape.cols % 256 != 0) return reject("a row must be whole blocks of 256");
-      size.bytes = count / kTqBlock * (id == FormatId::tq1_0 ? kTq1Bytes : kTq2Bytes);
+      size.bytes = count / kTqBlock * block_bytes(f);
       size.code_bytes = size.bytes;
       return size;
+    case FormatId::i2s_bitnet_rs_inline:
+      if (count % 32 != 0) return reject("the weights must fill whole blocks of 32");
+      size.bytes = size.code_bytes = count / 32 * block_bytes(f);
+      return size;
+    case FormatId::i2s_qk256:
+      size.bytes = size.code_bytes = static_cast<Index>(shape.rows) * qk256_row_bytes(shape.cols);
+      return size;
+    case FormatId::bitnet_hf:
+      if (shape.rows % 4 != 0) return reject("the rows must come in fours");
+      break;
     case FormatId::w2a8_gpu:
       if (shape.rows % 16 != 0 || shape.cols % 32 != 0) return reject("its tiles are 16 x 32");
       break;
@@ -150,6 +197,8 @@ std::size_t first_undefined(const std::int8_t* codes, std::size_t count) {
   while (i < count && !undefined(codes[i])) ++i;
   return i;
 }
+
+std::array<std::int8_t, 4> weights_of_bits(FormatId id) { return bits_of(id).code_of; }
 
 std::size_t plane_width(FormatId id, Shape shape) {
   switch (id) {

@@ -13,7 +13,8 @@ namespace gpuready::ternary {
 inline const float* levels(FormatId id) {
   static constexpr float kTl1[4] = {-1.0f, -0.33f, 0.33f, 1.0f};
   static constexpr float kTl2[4] = {-1.2f, -0.4f, 0.4f, 1.2f};
-  return id == FormatId::tl1_bitnet_rs ? kTl1 : kTl2;
+  static constexpr float kQk256[4] = {-2.0f, -1.0f, 1.0f, 2.0f};
+  return id == FormatId::tl1_bitnet_rs ? kTl1 : id == FormatId::i2s_qk256 ? kQk256 : kTl2;
 }
 
 // An encoded tensor is made in three steps. The first is everything but the bytes and scales, and

@@ -116,6 +116,9 @@ Result<Encoded> quantise_any(const FloatView& weights, Shape shape, FormatId to,
     return fail(ErrorKind::not_ternary,
                 std::string(format(to).name) + " has four levels and no zero, so no absmean rule");
   }
+  if (to == FormatId::i2s_qk256)
+    return fail(ErrorKind::not_ternary,
+                std::string(format(to).name) + " has no scales; only encode() writes it");
   auto started = TRY(start_encoded(to, shape, options.encode));
   if (into && into->size() != started.bytes) {
     return fail(ErrorKind::wrong_size, std::string(format(to).name) + " of " + to_text(shape) +
@@ -130,9 +133,10 @@ Result<Encoded> quantise_any(const FloatView& weights, Shape shape, FormatId to,
     return quantise_blocks(weights, std::move(started), bytes, options.encode);
   }
 
-  const bool absmean = options.rule == Rule::absmean || to == FormatId::w2a8_gpu;
+  const bool absmean =
+      options.rule == Rule::absmean || to == FormatId::w2a8_gpu || to == FormatId::bitnet_hf;
   float scale = 0;  // bitnet.cpp: the greatest magnitude is the scale of all
-  if (absmean) {    // also microsoft/BitNet gpu/convert_checkpoint.py, for w2a8-gpu
+  if (absmean) {    // also microsoft/BitNet gpu/convert_checkpoint.py, transformers' bitnet.py
     const auto mean = TRY(scale_by_absmean(weights, count, threads));
     scale = mean;
   }

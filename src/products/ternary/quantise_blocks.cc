@@ -46,7 +46,8 @@ auto code_nearest(FormatId to) {
       };
 }
 
-// ggml: absmax, times whose reciprocal the weights are rounded, halves away from zero.
+// ggml, and BitNet.rs for its GGUF files: absmax, times whose reciprocal the weights are rounded,
+// halves away from zero.
 float code_ggml(const float* w, std::size_t count, float greatest, std::int8_t* codes) {
   const float inverse = greatest != 0 ? 1.0f / greatest : 0.0f;
   for (std::size_t i = 0; i < count; ++i) {
@@ -127,7 +128,7 @@ Result<Encoded> quantise_blocks(const FloatView& weights, Started started,
     return by_block(weights, std::move(started), bytes, options, code_nearest(to));
   }
   EncodeOptions rounding = options;
-  rounding.round_scales = true;  // the rule has the scale rounded to f16
+  rounding.round_scales = true;  // of those with f16 scales the rule has them rounded
   return by_block(weights, std::move(started), bytes, rounding, code_ggml);
 }
 

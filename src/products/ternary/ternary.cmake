@@ -1,9 +1,10 @@
-gpuready_area(ternary FOLDERS products/ternary WITHOUT "device|suite|c_api|report|cli" LINK gpuready_base)
+gpuready_area(ternary FOLDERS products/ternary WITHOUT "device|suite|c_api|report|cli|safetensors" LINK gpuready_base)
 include(${CMAKE_CURRENT_LIST_DIR}/cpu/tiers.cmake)
 set(folders device suite c_api)
 list(TRANSFORM folders PREPEND products/ternary/)
 gpuready_area(ternary_device FOLDERS ${folders} LINK gpuready_ternary gpuready_kernels)
-gpuready_product(ternary gpuready_ternary_device)
+gpuready_area(ternary_safetensors FOLDERS products/ternary/safetensors LINK gpuready_ternary)
+gpuready_product(ternary gpuready_ternary_device gpuready_ternary_safetensors)
 # The suite's plain sums are most of its work.
 foreach(part problems quantise subject values)
   gpuready_optimise(-O2 products/ternary/suite/verify_${part}.cc)

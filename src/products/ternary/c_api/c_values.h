@@ -32,7 +32,7 @@ inline Result<FloatView> values_of(const void* values, gpuready_ternary_type typ
 inline Result<std::size_t> scales_beside(FormatId id, Shape shape) {
   const Format& f = format(id);
   const auto count = TRY(elements(shape));
-  if (f.scales_inside) return std::size_t{0};
+  if (f.scales_inside || id == FormatId::i2s_qk256) return std::size_t{0};
   const auto block = static_cast<std::size_t>(f.scale_block);
   return block == 0 ? std::size_t{1} : (count + block - 1) / block;
 }

@@ -7,11 +7,12 @@ namespace {
 
 // One line a subcommand; each has a file of its own, command_ternary_<name>.cc.
 constexpr CommandEntry kTernarySubcommands[] = {
-    {"inspect", "List the tensors of a GGUF file: formats, sizes, shares of -1, 0, +1, scales",
+    {"inspect",
+     "List the tensors of a GGUF or safetensors file: formats, sizes, shares of -1, 0, +1, scales",
      declare_ternary_inspect,
      "ternary inspect model.gguf\n"
      "ternary inspect model.gguf --json"},
-    {"convert", "Rewrite a GGUF file with its ternary tensors in another format",
+    {"convert", "Rewrite a GGUF or safetensors file with its ternary tensors in another format",
      declare_ternary_convert,
      "ternary convert model.gguf out.gguf --to tq1_0\n"
      "ternary convert model.gguf out.gguf --to i2_s-x86 --json"},

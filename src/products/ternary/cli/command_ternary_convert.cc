@@ -37,20 +37,21 @@ Result<int> run_ternary_convert(TernaryConvertOptions& options) {
   const auto start = Clock::now();
   const auto to = ternary::find_format(options.to);
   if (!to) return complain(as_error(to.error(), "--to"));
-  const auto layouts = TRY(layouts_of(options.layouts));
+  auto layouts = TRY(layouts_of(options.layouts));
   options.convert.to = *to;
-  options.convert.layouts = layouts;
   options.convert.rule =
       options.rule == "absmean" ? ternary::Rule::absmean : ternary::Rule::of_format;
   if (options.out == "-")
-    return complain(bad("a GGUF file does not go to standard output: name a file"));
+    return complain(bad("the new file does not go to standard output: name a file"));
   if (same_file(options.in, options.out))
     return complain(bad(options.out + " is the file to be read; write to another"));
 
   const auto opened = TRY(open_ternary_file(options.in));
+  const bool quiet = options.globals.quiet;
+  const Layouts used = with_likely(opened.file, std::move(layouts), options.in, quiet);
+  options.convert.layouts = used.all;
   const auto report = TRY(convert_into(options.out, opened.file, options.in, options.convert,
                                        options.force ? OnExisting::replace : OnExisting::fail));
-  const bool quiet = options.globals.quiet;
   const bool whole = report.failed.empty() && !report.converted.empty();
   tell(report.failed, "cannot convert");
   if (!quiet || !whole) tell(report.kept, "kept");
@@ -64,8 +65,8 @@ Result<int> run_ternary_convert(TernaryConvertOptions& options) {
     if (!quiet)
       for (const auto& note : report.notes) complain(note);
     complain(fmt::format("{} of {} tensors are now {}; {} has {}", report.converted.size(),
-                         opened.file.tensors.size(), ternary::format(*to).name, options.out,
-                         format_bytes(report.bytes)));
+                         opened.file.tensors.size(), ternary::format(report.format).name,
+                         options.out, format_bytes(report.bytes)));
   }
   Envelope envelope = begin_envelope("ternary convert");
   envelope.exit = exit_of(report);
@@ -74,7 +75,7 @@ Result<int> run_ternary_convert(TernaryConvertOptions& options) {
   if (const auto& json = options.globals.json;
       whole && json && *json != "-" && same_file(*json, options.out))
     return complain(bad(*json + " is the new file; the JSON was not written"));
-  const ConvertOutcome outcome{options.in, options.out, *to, report};
+  const ConvertOutcome outcome{options.in, options.out, used.assumed, report};
   return deliver(Delivery{.envelope = envelope,
                           .json = [&] { return to_json(outcome, envelope); },
                           .terminal = [](const TerminalStyle&) { return std::string(); }},
@@ -84,20 +85,30 @@ Result<int> run_ternary_convert(TernaryConvertOptions& options) {
 }  // namespace
 
 void declare_ternary_convert(CommandSpec& command) {
-  const std::vector<std::string> targets = {"tq1_0",         "tq2_0",         "i2_s-x86",
-                                            "i2_s-arm",      "i2_s-four-row", "tl1-bitnet.cpp",
-                                            "tl2-bitnet.cpp"};
+  const std::vector<std::string> targets = {"tq1_0",
+                                            "tq2_0",
+                                            "i2_s-x86",
+                                            "i2_s-arm",
+                                            "i2_s-four-row",
+                                            "i2_s-bitnet-rs",
+                                            "i2_s-bitnet-rs-inline",
+                                            "i2_s-qk256",
+                                            "tl1-bitnet.cpp",
+                                            "tl2-bitnet.cpp",
+                                            "bitnet-hf"};
   auto options = std::make_shared<TernaryConvertOptions>();
   command.run = [options] { return run_ternary_convert(*options); };
   command.add({
       {.name = "IN",
        .value = &options->in,
-       .help = "A GGUF file, version 2 or 3",
+       .help = "A GGUF file, version 2 or 3, or a safetensors file",
        .required = true,
        .files = Files::read},
       {.name = "OUT",
        .value = &options->out,
-       .help = "The file to write; it appears complete or not at all",
+       .help =
+           "The file to write, safetensors for bitnet-hf and else GGUF; it appears complete or not "
+           "at all",
        .required = true,
        .files = Files::written},
       {.name = "--to",

@@ -37,13 +37,17 @@ void declare_ternary_inspect(CommandSpec& command) {
   command.add({
       {.name = "FILE",
        .value = &options->file,
-       .help = "A GGUF file, version 2 or 3",
+       .help = "A GGUF file, version 2 or 3, or a safetensors file",
        .required = true,
        .files = Files::read},
       layout_option(options->layouts),
   });
   add_output(command, options->globals);
-  command.footer = "Exit codes: 0 nothing is wrong; 1 the file or a tensor is; 2 not a GGUF file.";
+  command.footer =
+      "Counts codes and scales in one pass over the file. `verify FILE` also encodes each tensor "
+      "again "
+      "and multiplies\nby it.\nExit codes: 0 nothing is wrong; 1 the file or a tensor is; 2 not "
+      "such a file.";
 }
 
 }  // namespace gpuready::cli

@@ -80,7 +80,7 @@ std::vector<Subject> subjects_here(const TernarySubjects& chosen) {
 // The ternary tensors of a file, which stays mapped meanwhile.
 struct TensorFile {
   std::optional<TernaryFile> file;
-  std::vector<FormatId> layouts;
+  Layouts layouts;
   gguf::Loaded loaded;  // of the tensor whose turn it is
 
   std::vector<TensorInput> inputs() {
@@ -88,7 +88,7 @@ struct TensorFile {
     for (const gguf::Tensor& tensor : file->file.tensors) {
       if (!gguf::may_be_ternary(tensor.type)) continue;
       inputs.push_back({printable(tensor.name), [this, &tensor]() -> Result<EncodedView> {
-                          loaded = TRY(gguf::load(file->file, tensor, layouts));
+                          loaded = TRY(gguf::load(file->file, tensor, layouts.all));
                           return loaded.view();
                         }});
     }
@@ -96,10 +96,10 @@ struct TensorFile {
   }
 };
 Result<void> open_tensors(const TernaryVerifyOptions& options, TensorFile& to) {
-  auto layouts = layouts_of(options.layouts);
-  if (!layouts) return std::unexpected(layouts.error());
-  to.layouts = std::move(*layouts);
+  auto named = layouts_of(options.layouts);
+  if (!named) return std::unexpected(named.error());
   to.file.emplace(TRY(open_ternary_file(options.file)));
+  to.layouts = with_likely(to.file->file, std::move(*named), options.file, options.globals.quiet);
   const auto& tensors = to.file->file.tensors;
   const bool any = std::any_of(tensors.begin(), tensors.end(), [](const auto& tensor) {
     return gguf::may_be_ternary(tensor.type);
@@ -108,14 +108,13 @@ Result<void> open_tensors(const TernaryVerifyOptions& options, TensorFile& to) {
     return fail(ErrorKind::bad_input,
                 fmt::format("{}: it has no ternary tensor", printable(options.file)));
   for (const auto& tensor : tensors)
-    if (gguf::may_be_ternary(tensor.type) && !gguf::format_is_certain(tensor.type) &&
-        !gguf::layout_for(tensor.type, to.layouts))
-      return fail(
-          ErrorKind::bad_input,
-          fmt::format(
-              "{}: {} stands for several layouts (tensor {}): name one with --layout; `gpuready "
-              "ternary inspect` lists those that fit",
-              printable(options.file), gguf::type_name(tensor.type), one_line(tensor.name)));
+    if (gguf::may_be_ternary(tensor.type) && !gguf::certain_format(tensor.type) &&
+        !gguf::layout_for(tensor.type, to.layouts.all))
+      return fail(ErrorKind::bad_input,
+                  fmt::format("{}: no layout of {} that is read here fits its bytes (tensor {}); "
+                              "`gpuready ternary inspect` lists why",
+                              printable(options.file), gguf::type_name(tensor.type),
+                              one_line(tensor.name)));
   return {};
 }
 
@@ -134,7 +133,8 @@ Result<int> run_ternary_verify(TernaryVerifyOptions& options) {
   if (chosen.gpus && !chosen.in_process) {
     std::vector<std::string> more = {"--seed", std::to_string(asked.seed)};
     if (options.thorough) more.emplace_back("--thorough");
-    for (const std::string& layout : options.layouts) more.insert(more.end(), {"--layout", layout});
+    for (const FormatId layout : tensors.layouts.all)
+      more.insert(more.end(), {"--layout", std::string(format(layout).name)});
     if (!options.file.empty()) more.insert(more.end(), {"--", options.file});
     child.emplace("verify", chosen, more);
   }
@@ -146,8 +146,9 @@ Result<int> run_ternary_verify(TernaryVerifyOptions& options) {
     report = options.file.empty() ? verify(subjects, asked)
                                   : verify_file(subjects, tensors.inputs(), asked);
     report.file = printable(options.file);
+    report.assumed_layouts = tensors.layouts.assumed;
     if (!options.file.empty() && !interrupted())  // it reads the whole file
-      for (const auto& problem : gguf::inspect(tensors.file->file, tensors.layouts).problems)
+      for (const auto& problem : gguf::inspect(tensors.file->file, tensors.layouts.all).problems)
         report.file_problems.push_back(printable(problem));
     if (child) {
       progress.show("the GPUs");
@@ -172,7 +173,7 @@ void declare_ternary_verify(CommandSpec& command) {
   command.add({
       {.name = "FILE",
        .value = &options->file,
-       .help = "Check the ternary tensors of this GGUF file instead",
+       .help = "Check the ternary tensors of this GGUF or safetensors file instead",
        .files = Files::read},
       layout,
       {.name = "--thorough",

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "host/atomic_file.h"
+#include "ternary/safetensors/safetensors.h"
 
 namespace gpuready::cli {
 
@@ -18,7 +19,9 @@ Error as_error(const Error& error, std::string_view where) {
 
 Result<TernaryFile> open_ternary_file(const std::string& path) {
   auto mapped = TRY(MappedFile::open(path));
-  auto file = ternary::gguf::read(mapped.bytes());
+  auto file = ternary::safetensors::begins_like_one(mapped.bytes())
+                  ? ternary::safetensors::read(mapped.bytes())
+                  : ternary::gguf::read(mapped.bytes());
   if (!file) return std::unexpected(as_error(file.error(), path));
   return TernaryFile{std::move(mapped), std::move(*file)};
 }
@@ -45,13 +48,20 @@ Result<gguf::ConvertReport> convert_into(const std::string& path, const gguf::Fi
 }
 
 Option layout_option(std::vector<std::string>& names) {
-  const std::vector<std::string> layouts = {"i2_s-x86",       "i2_s-arm",       "i2_s-four-row",
-                                            "i2_s-bitnet-rs", "tl1-bitnet.cpp", "tl2-bitnet.cpp"};
+  const std::vector<std::string> layouts = {"i2_s-x86",
+                                            "i2_s-arm",
+                                            "i2_s-four-row",
+                                            "i2_s-bitnet-rs-split",
+                                            "i2_s-bitnet-rs-inline",
+                                            "i2_s-qk256",
+                                            "i2_s-bitnet-rs",
+                                            "tl1-bitnet.cpp",
+                                            "tl2-bitnet.cpp"};
   return {.name = "--layout",
           .value = &names,
           .help =
               "The layout of the file's I2_S, TL1 or TL2 tensors, which their type number does not "
-              "determine: " +
+              "determine, instead of the likely one: " +
               join(layouts, ", "),
           .type = "NAME",
           .such_as = layouts,
@@ -69,6 +79,21 @@ Result<std::vector<ternary::FormatId>> layouts_of(const std::vector<std::string>
                     fmt::format("--layout {} and {}: the {} tensors of a file have one layout",
                                 ternary::format(other).name, name, ternary::format(other).family));
     layouts.push_back(*found);
+  }
+  return layouts;
+}
+
+Layouts with_likely(const gguf::File& file, std::vector<ternary::FormatId> named,
+                    std::string_view name, bool quiet) {
+  Layouts layouts{std::move(named), {}};
+  layouts.assumed = gguf::likely_layouts(file, layouts.all);
+  for (const gguf::LikelyLayout& likely : layouts.assumed) {
+    const ternary::Format& format = ternary::format(likely.layout);
+    layouts.all.push_back(likely.layout);
+    if (!quiet)
+      complain(
+          fmt::format("{}: {} does not declare its layout; {} is likely: {}. --layout overrides",
+                      printable(name), format.family, format.name, likely.reason));
   }
   return layouts;
 }

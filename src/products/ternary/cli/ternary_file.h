@@ -1,4 +1,4 @@
-// What the subcommands on GGUF files share.
+// What the subcommands on files share.
 #pragma once
 
 #include <string>
@@ -10,10 +10,11 @@
 #include "host/storage.h"
 #include "ternary/gguf/gguf.h"
 #include "ternary/gguf/gguf_convert.h"
+#include "ternary/gguf/gguf_identify.h"
 
 namespace gpuready::cli {
 
-// An open GGUF file; `file` points into `mapped`.
+// An open GGUF or safetensors file; `file` points into `mapped`.
 struct TernaryFile {
   MappedFile mapped;
   ternary::gguf::File file;
@@ -32,6 +33,15 @@ Result<ternary::gguf::ConvertReport> convert_into(const std::string& path,
 
 Option layout_option(std::vector<std::string>& names);
 Result<std::vector<ternary::FormatId>> layouts_of(const std::vector<std::string>& names);
+
+// The layouts that were named, and the likely ones of the families for which none was. Complains
+// of each of these on one line, unless it is to be quiet.
+struct Layouts {
+  std::vector<ternary::FormatId> all;
+  std::vector<ternary::gguf::LikelyLayout> assumed;
+};
+Layouts with_likely(const ternary::gguf::File& file, std::vector<ternary::FormatId> named,
+                    std::string_view name, bool quiet);
 
 Error as_error(const Error& error, std::string_view where);
 

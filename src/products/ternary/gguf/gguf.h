@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -54,10 +55,14 @@ struct Tensor {
   Shape shape() const;  // further dimensions fold into rows
 };
 
+enum class Container { gguf, safetensors };
+
 struct File {
-  Bytes bytes;  // all
-  std::uint32_t version = 0;
+  Container container = Container::gguf;
+  Bytes bytes;                // all
+  std::uint32_t version = 0;  // of GGUF
   std::uint64_t alignment = 32;
+  std::shared_ptr<const void> keeper;  // of names and metadata that are not among the bytes
   std::uint64_t data_offset = 0;
   std::vector<Metadata> metadata;
   std::vector<Tensor> tensors;
@@ -75,7 +80,8 @@ struct File {
 // more time and memory than its size is worth.
 inline constexpr std::uint64_t kMostTensors = 1 << 15, kMostMetadata = 1 << 16;
 inline constexpr std::uint64_t kMostNameBytes = 256;  // the format's own limit is 64
-inline constexpr std::size_t kMostProblems = 50;      // that are listed one by one
+inline constexpr std::uint64_t kMostElements = std::uint64_t{1} << 40;  // of a tensor
+inline constexpr std::size_t kMostProblems = 50;  // that are listed one by one
 
 // Adds a problem, or counts it where enough are listed: "and 1950 more".
 class ProblemList {
@@ -90,6 +96,11 @@ class ProblemList {
 
 // bad_input, truncated or too_large with the place; every tensor's bytes are inside the file.
 Result<File> read(Bytes bytes);
+
+// The last steps of reading, in this order: sorts names and refuses one that two tensors have;
+// makes offsets within the data those of the file, and finds extents and overlaps.
+Result<void> index_names(File& file);
+Result<void> place_tensors(File& file);
 
 // A u32 value, where it is one.
 std::optional<std::uint32_t> as_u32(const Metadata& metadata);

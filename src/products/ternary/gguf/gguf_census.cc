@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "ternary/floats.h"
+#include "ternary/layout.h"
 #include "ternary/shape.h"
 
 namespace gpuready::ternary::gguf {
@@ -44,35 +45,40 @@ void add_histogram(Bytes bytes, Histogram& histogram) {
     for (const Histogram& table : tables) histogram[value] += table[value];
 }
 
-void add_codes(Census& census, const std::array<std::uint64_t, 4>& codes, const int (&meaning)[4]) {
-  for (int code = 0; code < 4; ++code) {
-    std::uint64_t& count = meaning[code] == -1  ? census.minus
-                           : meaning[code] == 0 ? census.zero
-                           : meaning[code] == 1 ? census.plus
+void add_codes(Census& census, const std::array<std::uint64_t, 4>& codes, FormatId id) {
+  const auto weights = weights_of_bits(id);
+  for (std::size_t code = 0; code < 4; ++code) {
+    std::uint64_t& count = weights[code] == -1  ? census.minus
+                           : weights[code] == 0 ? census.zero
+                           : weights[code] == 1 ? census.plus
                                                 : census.undefined;
-    count += codes[static_cast<std::size_t>(code)];
+    count += codes[code];
   }
 }
 
-// ggml's reading of trit n of a byte: the top of (byte 3^n mod 256) times 3.
+// ggml's reading of trit n of a byte: the top of (byte 3^n mod 256) times 3. An encoder writes the
+// value v of five trits, missing ones 0, as ceil(v 256 / 243).
 void add_trits(Census& census, const Histogram& histogram, int trits) {
   for (unsigned byte = 0; byte < 256; ++byte) {
-    unsigned rest = byte;
-    for (int n = 0; n < trits; ++n, rest = rest * 3 & 255) {
-      const unsigned trit = rest * 3 >> 8;
-      (trit == 0 ? census.minus : trit == 1 ? census.zero : census.plus) += histogram[byte];
+    unsigned rest = byte, value = 0;
+    for (int n = 0; n < 5; ++n, rest = rest * 3 & 255) {
+      const unsigned trit = n < trits ? rest * 3 >> 8 : 0;
+      value = value * 3 + trit;
+      if (n < trits)
+        (trit == 0 ? census.minus : trit == 1 ? census.zero : census.plus) += histogram[byte];
     }
+    if ((value * 256 + 242) / 243 != byte) census.unwritten += histogram[byte];
   }
 }
 
 Census count_blocks(const Loaded& tensor) {
   const bool tq1 = tensor.format == FormatId::tq1_0;
-  const std::size_t block = tq1 ? 54 : 66;
+  const std::size_t block = block_bytes(format(tensor.format));
   Census census;
   Histogram first{}, second{};
   for (std::size_t at = 0; at + block <= tensor.bytes.size(); at += block) {
     const Bytes bytes = tensor.bytes.subspan(at, block);
-    const std::size_t fives = tq1 ? 48 : 64;
+    const std::size_t fives = tq1 ? 48 : block - 2;
     for (std::size_t i = 0; i < fives; ++i) ++first[bytes[i]];
     for (std::size_t i = fives; i < block - 2; ++i) ++second[bytes[i]];
     std::uint16_t bits;
@@ -83,7 +89,7 @@ Census count_blocks(const Loaded& tensor) {
     add_trits(census, first, 5);
     add_trits(census, second, 4);
   } else {
-    add_codes(census, two_bit_of(first), {-1, 0, 1, 2});
+    add_codes(census, two_bit_of(first), tensor.format);
   }
   return census;
 }
@@ -106,19 +112,16 @@ std::array<std::uint64_t, 4> count_two_bit(Bytes bytes) {
 }
 
 Result<Census> count(const Loaded& tensor) {
-  if (tensor.format == FormatId::tq1_0 || tensor.format == FormatId::tq2_0)
-    return count_blocks(tensor);
-  if (format(tensor.format).needs_tiling) return count_decoded(tensor);
+  const Format& f = format(tensor.format);
+  if (f.scales_inside && f.scale_block != 0) return count_blocks(tensor);
+  if (f.needs_tiling || f.four_levels) return count_decoded(tensor);
   const std::uint64_t weights = static_cast<std::uint64_t>(tensor.shape.rows * tensor.shape.cols);
   if (weights % 4 != 0) return count_decoded(tensor);
   Census census;
   const auto codes = count_two_bit(tensor.bytes.first(weights / 4));
-  if (tensor.format == FormatId::i2s_bitnet_rs) {
-    add_codes(census, codes, {0, 1, 2, -1});
-    for (const float scale : tensor.scales) add_scale(census, scale);
-    return census;
-  }
-  add_codes(census, codes, {-1, 0, 1, 2});
+  add_codes(census, codes, tensor.format);
+  for (const float scale : tensor.scales) add_scale(census, scale);
+  if (!f.scales_inside) return census;
   float scale;
   std::memcpy(&scale, tensor.bytes.data() + weights / 4, 4);
   add_scale(census, scale);

@@ -12,6 +12,7 @@ namespace gpuready::ternary::gguf {
 struct Census {
   std::uint64_t minus = 0, zero = 0, plus = 0;
   std::uint64_t undefined = 0;  // codes that the format does not define
+  std::uint64_t unwritten = 0;  // bytes of defined codes that no encoder writes
   std::uint64_t scales = 0;
   float scale_least = 0, scale_greatest = 0;  // of the finite ones
   std::uint64_t scales_not_finite = 0;

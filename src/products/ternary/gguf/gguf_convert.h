@@ -1,5 +1,5 @@
-// Writes a GGUF file again with other tensor formats: metadata and tensors that are not converted
-// keep their bytes.
+// Writes a file again with other tensor formats: metadata and tensors that are not converted keep
+// their bytes. bitnet-hf makes it a safetensors file, every other format a GGUF file.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 namespace gpuready::ternary::gguf {
 
 struct ConvertOptions {
-  FormatId to = FormatId::tq2_0;
+  FormatId to = FormatId::tq2_0;   // i2_s-bitnet-rs: as BitNet.rs' reader takes it, in two tensors
   std::vector<FormatId> layouts;   // of I2_S, TL1 and TL2 tensors in the file
   std::vector<std::string> names;  // globs with * and ?; none: every ternary tensor
   bool round_scales = false;
@@ -24,6 +24,7 @@ struct TensorNote {
   std::string name, text;
 };
 struct ConvertReport {
+  FormatId format = FormatId::tq2_0;  // that converted tensors have
   std::vector<std::string> converted;
   std::vector<TensorNote> kept;    // asked for, but left as they are, and why
   std::vector<TensorNote> failed;  // if there are any, what was written is to be thrown away

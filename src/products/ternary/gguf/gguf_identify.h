@@ -1,10 +1,11 @@
-// Which layout a tensor of a GGUF file has. A type number that stands for several layouts is never
-// resolved by guessing: the caller names the layout, and what the bytes exclude is an error.
+// Which layout a tensor has. A type number that stands for several layouts is resolved by the
+// caller, who names the layout or takes the likely one; what the bytes exclude is an error.
 #pragma once
 
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ternary/gguf/gguf.h"
@@ -12,7 +13,7 @@
 namespace gpuready::ternary::gguf {
 
 struct Candidate {
-  std::string name;                // "i2_s-x86", "MXFP4"
+  std::string_view name;           // "i2_s-x86", "MXFP4"
   std::optional<FormatId> format;  // nothing: a layout that is not read here
   bool possible = false;
   std::string evidence;  // what excludes it, or what speaks for it
@@ -23,10 +24,32 @@ std::vector<Candidate> candidates(const File& file, const Tensor& tensor);
 
 // True for type numbers whose tensors can be ternary.
 bool may_be_ternary(std::uint32_t type);
-bool format_is_certain(std::uint32_t type);  // of a ternary type: its number stands for one layout
+std::optional<FormatId> certain_format(std::uint32_t type);  // that its number alone stands for
 
 // The layout of `layouts` that is meant for tensors of this type.
 std::optional<FormatId> layout_for(std::uint32_t type, std::span<const FormatId> layouts);
+
+// The layout of the tensors of one family ("I2_S") that a file most likely has.
+struct LikelyLayout {
+  FormatId layout = FormatId::i2s_x86;
+  std::string reason;  // "it is the only layout that fits"
+};
+// All tensors of a family in a file have one layout: the one that most of them can have; of several
+// such, the first in the order of candidates().
+class LayoutTally {
+ public:
+  void add(std::span<const Candidate> candidates);  // of a tensor
+  std::vector<LikelyLayout> likely() const;
+
+ private:
+  struct Count {
+    FormatId layout;
+    std::uint64_t tensors = 0;  // that can have it
+  };
+  std::vector<Count> counts_;
+};
+// Of the families in the file of which `named` names no layout.
+std::vector<LikelyLayout> likely_layouts(const File& file, std::span<const FormatId> named);
 
 struct Loaded {
   FormatId format = FormatId::tq1_0;
@@ -39,5 +62,7 @@ struct Loaded {
 };
 // ambiguous_format without a layout for a type that needs one.
 Result<Loaded> load(const File& file, const Tensor& tensor, std::span<const FormatId> layouts);
+// As a layout that is certain, or a possible one of candidates().
+Result<Loaded> load_as(const File& file, const Tensor& tensor, FormatId format);
 
 }  // namespace gpuready::ternary::gguf

@@ -3,91 +3,104 @@
 #include <algorithm>
 
 #include "ternary/gguf/gguf_types.h"
-#include "ternary/shape.h"
 
 namespace gpuready::ternary::gguf {
 namespace {
 
-// bitnet.cpp's layouts of I2_S differ in the order of the weights alone, so they agree about counts
-// and scale. Where a layout with other codes is possible too there is nothing to count.
-std::optional<FormatId> countable(const std::vector<Candidate>& candidates) {
-  std::optional<FormatId> found;
-  for (const Candidate& candidate : candidates) {
-    if (!candidate.possible) continue;
-    if (!candidate.format || *candidate.format == FormatId::i2s_bitnet_rs) return std::nullopt;
-    found = candidate.format;
-  }
-  return found;
+std::string problem_of(const Census& census, std::string_view format) {
+  const auto say = [](std::uint64_t count, const std::string& what) {
+    return std::to_string(count) + what;
+  };
+  if (census.undefined > 0) return say(census.undefined, " codes are undefined");
+  if (census.scales_not_finite > 0) return say(census.scales_not_finite, " scales are not finite");
+  if (census.unwritten > 0)
+    return say(census.unwritten,
+               " bytes are not what an encoder of " + std::string(format) + " writes");
+  return {};
 }
 
-void count_codes(const File& file, TensorReport& report, std::span<const FormatId> layouts) {
-  const auto loaded = load(file, *report.tensor, layouts);
+void count_codes(const File& file, TensorReport& report, FormatId as) {
+  const auto loaded = load_as(file, *report.tensor, as);
   if (!loaded) {
     report.problem = loaded.error().message;
     return;
   }
-  const auto census = count(*loaded);
-  if (!census) {
-    report.problem = census.error().message;
-    return;
-  }
-  report.census = *census;
   report.bytes = loaded->bytes.size();
-  if (census->undefined > 0)
-    report.problem = std::to_string(census->undefined) + " codes are undefined";
-  else if (census->scales_not_finite > 0)
-    report.problem = std::to_string(census->scales_not_finite) + " scales are not finite";
+  const auto census = count(*loaded);
+  if (census) {
+    report.census = *census;
+    report.problem = problem_of(*census, format(as).name);
+  } else if (census.error().kind != ErrorKind::not_ternary) {
+    report.problem = census.error().message;
+  }
 }
 
-TensorReport inspect_tensor(const File& file, const Tensor& tensor,
-                            std::span<const FormatId> layouts) {
+// All but what depends on the file's likely layouts.
+TensorReport look_at(const File& file, const Tensor& tensor, std::span<const FormatId> layouts) {
   TensorReport report;
   report.tensor = &tensor;
   report.type = type_name(tensor.type);
   report.bytes = tensor.size.value_or(tensor.extent);
-  if (tensor.type == kTq1 || tensor.type == kTq2) {
-    report.format = tensor.type == kTq1 ? FormatId::tq1_0 : FormatId::tq2_0;
-    count_codes(file, report, layouts);
-  } else if (may_be_ternary(tensor.type)) {
+  report.format = certain_format(tensor.type);
+  if (!report.format && may_be_ternary(tensor.type)) {
     report.candidates = candidates(file, tensor);
     report.format = layout_for(tensor.type, layouts);
     report.ambiguous = !report.format;
-    if (report.format) {
-      count_codes(file, report, layouts);
-    } else if (tensor.overlaps) {
-      report.problem = "it overlaps another tensor";
-    } else if (const auto any = countable(report.candidates)) {
-      const FormatId assumed[] = {*any};
-      count_codes(file, report, assumed);
-    } else if (std::ranges::none_of(report.candidates,
-                                    [](const Candidate& c) { return c.possible; })) {
-      report.problem = "no known layout of " + report.type + " fits its bytes";
-    }
   } else if (find_type(tensor.type) == nullptr) {
     report.problem = "its " + report.type + " is unknown";
   }
-  report.bits_per_weight =
-      8.0 * static_cast<double>(report.bytes) / static_cast<double>(tensor.elements());
   return report;
+}
+
+// Why a tensor cannot be `as`, the layout that was named or is likely; empty if it can.
+std::string unfit(const TensorReport& report, std::optional<FormatId> as) {
+  const auto& all = report.candidates;
+  if (report.tensor->overlaps) return "it overlaps another tensor";
+  if (all.empty()) return {};
+  if (std::ranges::none_of(all, &Candidate::possible))
+    return "no known layout of " + report.type + " fits its bytes";
+  if (!as) return {};
+  const auto found = std::ranges::find(all, as, &Candidate::format);
+  if (found == all.end()) return "GGUF files do not hold " + std::string(format(*as).name);
+  return found->possible ? std::string()
+                         : "it cannot be " + std::string(found->name) + ": " + found->evidence;
+}
+
+void settle(const File& file, TensorReport& report, std::span<const FormatId> likely) {
+  if (!report.format && !report.ambiguous) return;
+  const auto as = report.format ? report.format : layout_for(report.tensor->type, likely);
+  report.problem = unfit(report, as);
+  if (!report.problem.empty() || !as) return;
+  if (!report.format) report.likely = as;
+  count_codes(file, report, *as);
 }
 
 }  // namespace
 
 FileReport inspect(const File& file, std::span<const FormatId> layouts) {
   FileReport report;
+  LayoutTally tally;
+  for (const Tensor& tensor : file.tensors) {
+    report.tensors.push_back(look_at(file, tensor, layouts));
+    if (report.tensors.back().ambiguous) tally.add(report.tensors.back().candidates);
+  }
+  report.likely = tally.likely();
+  std::vector<FormatId> likely;
+  for (const LikelyLayout& one : report.likely) likely.push_back(one.layout);
   ProblemList problems;
   for (const std::string& problem : file.problems) problems.add(problem);
   std::size_t with_candidates = 0;
-  for (const Tensor& tensor : file.tensors) {
-    TensorReport one = inspect_tensor(file, tensor, layouts);
-    report.weights += tensor.elements();
+  for (TensorReport& one : report.tensors) {
+    settle(file, one, likely);
+    const std::uint64_t weights = one.tensor->elements();
+    one.bits_per_weight = 8.0 * static_cast<double>(one.bytes) / static_cast<double>(weights);
+    report.weights += weights;
     report.bytes += one.bytes;
     report.ternary_tensors += one.format || one.ambiguous;
     report.ambiguous_tensors += one.ambiguous;
-    if (!one.problem.empty()) problems.add(std::string(tensor.name) + ": " + one.problem);
+    if (!one.problem.empty()) problems.add(std::string(one.tensor->name) + ": " + one.problem);
     if (!one.candidates.empty() && ++with_candidates > kMostCandidates)
       std::vector<Candidate>().swap(one.candidates);
-    report.tensors.push_back(std::move(one));
   }
   report.problems = problems.take();
   return report;

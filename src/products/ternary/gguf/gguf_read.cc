@@ -19,7 +19,6 @@ constexpr std::uint32_t kMostDims = 4;
 constexpr int kMostDepth = 8;
 // The least that a record can take: names and values may be empty.
 constexpr std::uint64_t kLeastMetadata = 8 + 4 + 1, kLeastTensor = 8 + 4 + 4 + 8;
-constexpr std::uint64_t kMostElements = std::uint64_t{1} << 40;
 
 class Reader {
  public:
@@ -130,6 +129,9 @@ Result<Tensor> read_tensor(Reader& in, std::uint64_t index) {
   tensor.type = in.number<std::uint32_t>();
   tensor.offset = in.number<std::uint64_t>();
   if (!in.ok()) return ends_early("the entry of " + where);
+  if (tensor.type >= kOfSafetensors)
+    return fail(ErrorKind::bad_input, where + " has the type number " +
+                                          std::to_string(tensor.type) + ", which is too large");
   if (const Type* type = find_type(tensor.type); type != nullptr && type->block > 0) {
     if (tensor.dims[0] % type->block != 0)
       return fail(ErrorKind::bad_input, where + " has rows of " + std::to_string(tensor.dims[0]) +
@@ -141,8 +143,10 @@ Result<Tensor> read_tensor(Reader& in, std::uint64_t index) {
   return tensor;
 }
 
+}  // namespace
+
 // By sorting: names can be made so that every hash of them collides.
-Result<void> names_are_unique(File& file) {
+Result<void> index_names(File& file) {
   std::vector<std::string_view> keys;
   for (const Metadata& entry : file.metadata) keys.push_back(entry.key);
   std::ranges::sort(keys);
@@ -158,6 +162,8 @@ Result<void> names_are_unique(File& file) {
   return {};
 }
 
+namespace {
+
 Result<void> read_alignment(File& file) {
   const Metadata* metadata = file.find_metadata("general.alignment");
   if (metadata == nullptr) return {};
@@ -169,8 +175,9 @@ Result<void> read_alignment(File& file) {
   return {};
 }
 
-// Offsets become those of the file; extents and overlaps follow from their order.
-Result<void> place(File& file) {
+}  // namespace
+
+Result<void> place_tensors(File& file) {
   ProblemList problems;
   std::vector<Tensor*> order;
   order.reserve(file.tensors.size());
@@ -211,8 +218,6 @@ Result<void> place(File& file) {
   file.problems = problems.take();
   return {};
 }
-
-}  // namespace
 
 std::uint64_t Tensor::elements() const {
   std::uint64_t count = 1;
@@ -289,11 +294,11 @@ Result<File> read(Bytes bytes) {
     const auto tensor = TRY(read_tensor(in, i));
     file.tensors.push_back(tensor);
   }
-  auto good = names_are_unique(file);
+  auto good = index_names(file);
   if (good) good = read_alignment(file);
   if (!good) return std::unexpected(good.error());
   file.data_offset = (in.at() + file.alignment - 1) / file.alignment * file.alignment;
-  if (good = place(file); !good) return std::unexpected(good.error());
+  if (good = place_tensors(file); !good) return std::unexpected(good.error());
   return file;
 }
 

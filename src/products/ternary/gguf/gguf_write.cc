@@ -48,6 +48,14 @@ std::vector<std::uint8_t> head(std::uint32_t version, std::uint64_t alignment,
   return out.take();
 }
 
+std::vector<std::uint8_t> string_record(std::string_view key, std::string_view value) {
+  Writer out;
+  out.string(key);
+  out.number(static_cast<std::uint32_t>(ValueType::string));
+  out.string(value);
+  return out.take();
+}
+
 std::vector<std::uint8_t> u32_record(std::string_view key, std::uint32_t value) {
   Writer out;
   out.string(key);

@@ -1,4 +1,4 @@
-// The head of a GGUF file: everything in front of the tensors' data.
+// The head of a GGUF or safetensors file: everything in front of the tensors' data.
 #pragma once
 
 #include <string>
@@ -21,6 +21,11 @@ struct NewTensor {
 std::vector<std::uint8_t> head(std::uint32_t version, std::uint64_t alignment,
                                const std::vector<std::vector<std::uint8_t>>& metadata,
                                const std::vector<NewTensor>& tensors);
+// The same of a safetensors file: names and metadata are UTF-8, the types such as it holds, and
+// metadata that are not strings are left out. Tensors follow each other without padding.
+std::vector<std::uint8_t> safetensors_head(const std::vector<std::vector<std::uint8_t>>& metadata,
+                                           const std::vector<NewTensor>& tensors);
+std::vector<std::uint8_t> string_record(std::string_view key, std::string_view value);
 std::vector<std::uint8_t> u32_record(std::string_view key, std::uint32_t value);
 
 inline std::uint64_t padding(std::uint64_t bytes, std::uint64_t alignment) {

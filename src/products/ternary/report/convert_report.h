@@ -4,12 +4,13 @@
 #include <string>
 
 #include "ternary/gguf/gguf_convert.h"
+#include "ternary/gguf/gguf_identify.h"
 
 namespace gpuready {
 
 struct ConvertOutcome {
   std::string in, out;
-  ternary::FormatId to;
+  std::vector<ternary::gguf::LikelyLayout> assumed;  // of tensors whose layout was not named
   ternary::gguf::ConvertReport report;
 };
 

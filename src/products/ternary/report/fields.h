@@ -13,6 +13,15 @@
 
 namespace gpuready {
 
+// ---- layouts that files do not declare
+FIELDS_OF(ternary::gguf::LikelyLayout) {
+  visit.about("likely_layout", "The layout that a file's tensors of one family most likely have.");
+  DERIVED(family, ternary::format(it.layout).family, "What files call it.", kAlways);
+  DERIVED(layout, ternary::format(it.layout).name, "The layout.", kAlways);
+  FIELD(reason, "Why it is likely.", {.always = true, .printable = true});
+  visit.hidden(&T::layout);
+}
+
 // ---- verify
 inline constexpr auto kChecksAndFile = [] {
   std::array<std::string_view, std::size(ternary::kChecks) + 1> all{};
@@ -56,7 +65,8 @@ FIELDS_OF(ternary::TensorResult) {
   FIELD(name, "As the file has it.", kAlways);
   FIELD(format, "Its layout; absent where it is not known.");
   visit.merged(&T::shape);
-  FIELD(status, "Passed: well-formed, encodes to the same bytes, and multiplied alike by all.");
+  FIELD(status,
+        "Passed: well-formed, encodes to the same codes and scales, and multiplied alike by all.");
   FIELD(reason, "What is wrong.");
 }
 
@@ -67,6 +77,8 @@ FIELDS_OF(ternary::VerifyReport) {
   DERIVED(nmse_limit, (static_cast<void>(it), ternary::kMostNmse),
           "The greatest normalised mean square error that passes.", {.finite = true});
   FIELD(file, "The file whose tensors were checked; absent when there was none.");
+  FIELD(assumed_layouts,
+        "The likely layouts that were assumed, as none was named; absent when none was.");
   FIELD(file_problems, "What is wrong with the file, as inspect says; absent when nothing is.");
   FIELD(subjects, "The tiers of the CPU and the devices.", kAlways);
   FIELD(checks, "One for each subject and check.", kAlways);
@@ -157,20 +169,23 @@ FIELDS_OF(ternary::gguf::ConvertReport) {
   FIELD(kept, "Tensors that were asked for but keep their bytes.", kAlways);
   FIELD(failed, "Tensors that cannot be converted; if there is one, nothing was written.", kAlways);
   FIELD(notes, "What changed besides, one sentence each.", {.always = true, .printable = true});
-  visit.hidden(&T::bytes);
+  visit.hidden(&T::bytes, &T::format);
 }
 
 FIELDS_OF(ConvertOutcome) {
   visit("from", &T::in, "The file that was read, as it was given.",
         {.always = true, .printable = true});
-  DERIVED(format, ternary::format(it.to).name, "The ternary format that was asked for.", kAlways);
+  DERIVED(format, ternary::format(it.report.format).name,
+          "The ternary format of the tensors that were converted.", kAlways);
+  visit("assumed_layouts", &T::assumed,
+        "The likely layouts that were assumed, as none was named; absent when none was.");
   DERIVED(written, (WrittenFile{it.out, it.report.bytes}),
           "The new file; not there when nothing was written.",
           {WHEN(exit_of(it.report) == Exit::ok)});
   visit.merged(&T::report);
-  visit.hidden(&T::out, &T::to);
+  visit.hidden(&T::out);
 }
-DOCUMENT_OF(ConvertOutcome, "ternary-convert", "A GGUF file written anew",
+DOCUMENT_OF(ConvertOutcome, "ternary-convert", "A GGUF or safetensors file written again",
             "What `gpuready ternary convert` did.", "0: written; 2: not.");
 
 // ---- inspect
@@ -183,6 +198,7 @@ FIELDS_OF(ternary::gguf::Census) {
   DERIVED(plus_share, share(it.plus, it), "Of weights that are +1.",
           {.finite = true, .least = 0, .most = 1});
   visit("undefined_codes", &T::undefined, "Codes that the format does not define.");
+  visit("unwritten_bytes", &T::unwritten, "Bytes of defined codes that no encoder writes.");
   FIELD(scales, "How many.");
   FIELD(scales_not_finite, "How many are NaN or infinite.");
   FIELD(scale_least, "Of the finite ones.", {WHEN(it.scales > it.scales_not_finite)});
@@ -211,14 +227,16 @@ FIELDS_OF(ternary::gguf::TensorReport) {
           kAlways);
   DERIVED(format, it.format ? std::string(ternary::format(*it.format).name) : std::string(),
           "The ternary format, where it is certain or was named.");
-  FIELD(ambiguous, "Whether the layout must be named before the tensor can be used.");
+  DERIVED(likely, it.likely ? std::string(ternary::format(*it.likely).name) : std::string(),
+          "Else the file's likely layout, which verify and convert assume.");
+  FIELD(ambiguous, "Whether its type number stands for several layouts and none was named.");
   FIELD(candidates, "Layouts that the type number can stand for.");
   visit("bytes", &T::bytes,
         "Its bytes; where the layout is not known, those that the file has for it.");
   FIELD(bits_per_weight, "8 bytes / weights.", {.finite = true, .least = 0});
-  visit("codes", &T::census, "Counts and scales, where all possible layouts agree about them.");
+  visit("codes", &T::census, "Counts and scales, as its format or likely layout has them.");
   FIELD(problem, "Why it cannot be used.", {.printable = true});
-  visit.hidden(&T::tensor, &T::format);
+  visit.hidden(&T::tensor, &T::format, &T::likely);
 }
 
 FIELDS_OF(ternary::gguf::FileReport) {
@@ -227,31 +245,34 @@ FIELDS_OF(ternary::gguf::FileReport) {
   visit("tensor_bytes", &T::bytes, "Bytes of all tensors, without padding.");
   FIELD(ternary_tensors, "Tensors whose type number can stand for a ternary format.");
   FIELD(ambiguous_tensors, "Those whose layout was not named.");
+  visit("likely_layouts", &T::likely,
+        "One for each family whose layout the file does not declare and none was named.");
   FIELD(problems, "What is wrong, one sentence each.", {.always = true, .printable = true});
   FIELD(tensors, "In the file's order.", kAlways);
 }
 
-struct InspectedGguf {
+struct InspectedTensors {
   std::string path;
   const ternary::gguf::File* file;
 };
-FIELDS_OF(InspectedGguf) {
-  visit.about("gguf_file", "A GGUF file.");
+FIELDS_OF(InspectedTensors) {
+  visit.about("gguf_file", "A GGUF or safetensors file.");
   FIELD(path, "As it was given.", {.always = true, .printable = true});
   DERIVED(bytes, it.file->bytes.size(), "Its size.", kAlways);
-  DERIVED(gguf_version, it.file->version, "2 or 3.", {.always = true, .least = 2, .most = 3});
+  DERIVED(gguf_version, it.file->version, "2 or 3; absent for a safetensors file.",
+          {WHEN(it.file->version > 0), .least = 2, .most = 3});
   DERIVED(alignment, it.file->alignment, "Of tensors, in bytes.", {.always = true, .least = 1});
   DERIVED(metadata_entries, it.file->metadata.size(), "How many keys.", kAlways);
   visit.hidden(&T::file);
 }
 
 FIELDS_OF(InspectReport) {
-  DERIVED(file, (InspectedGguf{it.path, it.file}), "The file.", kAlways);
+  DERIVED(file, (InspectedTensors{it.path, it.file}), "The file.", kAlways);
   visit.merged(&T::found);
   visit.hidden(&T::path, &T::file);
 }
-DOCUMENT_OF(InspectReport, "ternary-inspect", "A GGUF file's tensors",
-            "What `gpuready ternary inspect` found in a GGUF file.",
+DOCUMENT_OF(InspectReport, "ternary-inspect", "A GGUF or safetensors file's tensors",
+            "What `gpuready ternary inspect` found in a GGUF or safetensors file.",
             "0: nothing is wrong; 1: something is.");
 
 }  // namespace gpuready

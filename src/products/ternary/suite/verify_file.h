@@ -16,11 +16,11 @@ struct TensorInput {
   std::function<Result<EncodedView>()> read;
 };
 
-// Each tensor must be well-formed, decode, and encode to the same bytes again; its products with
-// two rows of activations must be right on every tier and device: of the first weights of a file
-// each output of each packed form, of the rest f32 by one form or the other. A subject's results
-// are one check "file" whose cases are the tensors. A tensor whose rows have blocks of different
-// scales is not supported: nothing here multiplies it.
+// Each tensor must be well-formed, decode, and encode to the same codes and scales again; its
+// products with two rows of activations must be right on every tier and device: of the first
+// weights of a file each output of each packed form, of the rest f32 by one form or the other. A
+// subject's results are one check "file" whose cases are the tensors. A tensor whose rows have
+// blocks of different scales is not supported: nothing here multiplies it.
 VerifyReport verify_file(std::span<const Subject> subjects, std::span<const TensorInput> tensors,
                          const VerifyOptions& options);
 

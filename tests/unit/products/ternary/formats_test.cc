@@ -47,10 +47,18 @@ std::vector<float> recipe_values() {
   return values;
 }
 
-constexpr FormatId kTernary[] = {
-    FormatId::i2s_x86,       FormatId::i2s_arm,        FormatId::i2s_four_row,
-    FormatId::i2s_bitnet_rs, FormatId::tl1_bitnet_cpp, FormatId::tl2_bitnet_cpp,
-    FormatId::tq1_0,         FormatId::tq2_0,          FormatId::w2a8_gpu};
+constexpr FormatId kTernary[] = {FormatId::i2s_x86,
+                                 FormatId::i2s_arm,
+                                 FormatId::i2s_four_row,
+                                 FormatId::i2s_bitnet_rs,
+                                 FormatId::tl1_bitnet_cpp,
+                                 FormatId::tl2_bitnet_cpp,
+                                 FormatId::tq1_0,
+                                 FormatId::tq2_0,
+                                 FormatId::w2a8_gpu,
+                                 FormatId::i2s_bitnet_rs_split,
+                                 FormatId::i2s_bitnet_rs_inline,
+                                 FormatId::bitnet_hf};
 constexpr Shape kAllFit{96, 512};  // holds whole blocks and tiles of all of them
 
 TEST(TernaryFormats, TableIsInTheOrderOfIdsWithUniqueNames) {
@@ -59,7 +67,7 @@ TEST(TernaryFormats, TableIsInTheOrderOfIdsWithUniqueNames) {
     EXPECT_EQ(find_format(formats()[i].name), formats()[i].id);
     EXPECT_FALSE(formats()[i].source.empty());
   }
-  EXPECT_EQ(formats().size(), 11u);
+  EXPECT_EQ(formats().size(), 15u);
 }
 
 TEST(TernaryFormats, SharedNameIsAmbiguousAndListsTheLayouts) {
@@ -232,6 +240,65 @@ TEST(TernaryFormats, FourLevelFormatsDequantiseButNeverPassForTernary) {
   EXPECT_EQ(tl1->bytes, (std::vector<std::uint8_t>{0b01'10'00'11, 0b11'01}));
 }
 
+// Worked out by hand from the layouts of docs/ternary.md.
+TEST(TernaryFormats, BitnetRsFilesHoldCodesFromOneLowestBitsFirst) {
+  Codes codes{{1, 32}, std::vector<std::int8_t>(32, 0), 32, {0.5f}};
+  codes.values[0] = -1, codes.values[1] = 1, codes.values[7] = 1;
+  const auto split = encode(codes, FormatId::i2s_bitnet_rs_split);
+  ASSERT_TRUE(split) << split.error().message;
+  const std::vector<std::uint8_t> bytes = {0b10'10'11'01, 0b11'10'10'10, 0xAA, 0xAA,
+                                           0xAA,          0xAA,          0xAA, 0xAA};
+  EXPECT_EQ(split->bytes, bytes);
+  EXPECT_EQ(split->scales, std::vector<float>{0.5f});
+  const auto inside = encode(codes, FormatId::i2s_bitnet_rs_inline);
+  ASSERT_TRUE(inside) << inside.error().message;
+  std::vector<std::uint8_t> with_scale = bytes;
+  with_scale.insert(with_scale.end(), {0x00, 0x38});  // 0.5 as f16
+  EXPECT_EQ(inside->bytes, with_scale);
+  EXPECT_TRUE(inside->scales.empty());
+}
+
+// The example of transformers' unpack_weights().
+TEST(TernaryFormats, TransformersBytesHoldRowsAQuarterOfThemApart) {
+  const std::vector<std::uint8_t> packed = {0b10100001, 0b00011000, 0b10010000, 0b00001010};
+  const std::vector<float> scale = {2.0f};
+  const auto codes = decode({FormatId::bitnet_hf, {8, 2}, {}, packed, scale});
+  ASSERT_TRUE(codes) << codes.error().message;
+  EXPECT_EQ(codes->values,
+            (std::vector<std::int8_t>{0, -1, -1, 1, -1, 1, -1, 1, 1, 0, 0, -1, 1, -1, 1, -1}));
+  const auto again = encode(*codes, FormatId::bitnet_hf);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->bytes, packed);
+  EXPECT_EQ(again->scales, scale);
+}
+
+TEST(TernaryFormats, Qk256IsTernaryOnlyIfAllWeightsHaveOneMagnitude) {
+  Codes codes{{2, 300}, std::vector<std::int8_t>(600, 1), 0, {2.0f}};
+  codes.values[1] = -1;
+  const auto encoded = encode(codes, FormatId::i2s_qk256);
+  ASSERT_TRUE(encoded) << encoded.error().message;
+  ASSERT_EQ(encoded->bytes.size(), 256u);  // two rows of two blocks
+  EXPECT_EQ(encoded->bytes[0], 0b11'11'00'11);
+  EXPECT_EQ(encoded->bytes[128], 0xFF);
+  EXPECT_TRUE(encoded->scales.empty());
+  const auto back = decode(*encoded);
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(back->values, codes.values);
+  EXPECT_EQ(back->scales, codes.scales);
+  EXPECT_EQ((*dequantise(*encoded))[1], -2.0f);
+
+  Encoded mixed = *encoded;
+  mixed.bytes[0] ^= 0b01;  // -2 and 1 and 2
+  EXPECT_EQ(decode(mixed).error().kind, ErrorKind::not_ternary);
+  EXPECT_TRUE(dequantise(mixed));
+  codes.values[5] = 0;
+  EXPECT_EQ(encode(codes, FormatId::i2s_qk256).error().kind, ErrorKind::not_representable);
+  codes.values[5] = 1, codes.scales = {0.5f};
+  EXPECT_EQ(encode(codes, FormatId::i2s_qk256).error().kind, ErrorKind::not_representable);
+  EXPECT_EQ(quantise(FloatView(recipe_values()), {4, 512}, FormatId::i2s_qk256).error().kind,
+            ErrorKind::not_ternary);
+}
+
 TEST(TernaryFormats, ScalesThatDifferDoNotFitOneForTheTensor) {
   Codes codes = recipe_codes({2, 256});
   codes.scale_block = 256;
@@ -277,7 +344,8 @@ TEST(TernaryFormats, BytesThatEndEarlyOrAreTooManyAreTold) {
 
 TEST(TernaryFormats, ShapesThatDoNotFillBlocksAreRefused) {
   for (const FormatId id : kTernary) {
-    if (id == FormatId::i2s_bitnet_rs) continue;  // holds any shape
+    if (id == FormatId::i2s_bitnet_rs || id == FormatId::i2s_bitnet_rs_split)
+      continue;  // they hold any shape
     EXPECT_EQ(encode(recipe_codes({7, 33}), id).error().kind, ErrorKind::wrong_size);
   }
   EXPECT_EQ(encoded_bytes(FormatId::tq1_0, {0, 256}).error().kind, ErrorKind::wrong_size);
@@ -318,7 +386,9 @@ TEST(TernaryFormats, UndefinedCodesAndScalesThatAreNotFiniteAreTold) {
     if (id == FormatId::tq1_0) continue;  // every byte value is defined
     auto encoded = encode(recipe_codes(kAllFit), id);
     ASSERT_TRUE(encoded);
-    encoded->bytes[5] = id == FormatId::i2s_bitnet_rs ? 0xAA : id == FormatId::w2a8_gpu ? 0 : 0xFF;
+    const bool from_one = id == FormatId::w2a8_gpu || id == FormatId::i2s_bitnet_rs_split ||
+                          id == FormatId::i2s_bitnet_rs_inline;  // codes w + 2
+    encoded->bytes[5] = id == FormatId::i2s_bitnet_rs ? 0xAA : from_one ? 0 : 0xFF;
     EXPECT_EQ(decode(*encoded).error().kind, ErrorKind::bad_code) << format(id).name;
   }
   Codes codes = recipe_codes(kAllFit, std::numeric_limits<float>::infinity());

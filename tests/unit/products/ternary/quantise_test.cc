@@ -57,7 +57,7 @@ TEST(TernaryQuantise, NanAndInfinityAreToldWithTheirPlace) {
     std::vector<float> values = normal(1536);
     values[1300] = bad;
     for (const Format& f : formats()) {
-      if (f.needs_tiling) continue;
+      if (f.needs_tiling || f.id == FormatId::i2s_qk256) continue;
       const auto encoded = quantise(FloatView(values), {16, 96}, f.id);
       if (f.id == FormatId::tq1_0 || f.id == FormatId::tq2_0) continue;  // 96 fills no block
       ASSERT_FALSE(encoded) << f.name;

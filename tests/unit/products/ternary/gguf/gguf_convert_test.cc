@@ -38,7 +38,8 @@ TEST(GgufConvert, EveryFormatGoesRoundWithTheSameCodesAndComesBackTheSameBytes) 
   const std::string start = sample_file(FormatId::tq2_0, kTq2, shape).u32("x", 1).build();
   for (const FormatId id :
        {FormatId::tq1_0, FormatId::i2s_x86, FormatId::i2s_arm, FormatId::i2s_four_row,
-        FormatId::tl1_bitnet_cpp, FormatId::tl2_bitnet_cpp}) {
+        FormatId::tl1_bitnet_cpp, FormatId::tl2_bitnet_cpp, FormatId::i2s_bitnet_rs_split,
+        FormatId::i2s_bitnet_rs_inline}) {
     const Converted there = convert_bytes(start, to(id));
     ASSERT_TRUE(there.report) << there.report.error().message;
     ASSERT_TRUE(there.report->failed.empty()) << there.report->failed[0].text;
@@ -89,6 +90,38 @@ TEST(GgufConvert, WhatIsAmbiguousIsNamedAndNotConverted) {
   ASSERT_EQ(made.report->failed.size(), 1u);
   EXPECT_EQ(made.report->failed[0].name, "w.weight");
   EXPECT_NE(made.report->failed[0].text.find("--layout"), std::string::npos);
+}
+
+TEST(GgufConvert, ForBitnetRsFilesHoldTheCodesAndScalesThatItsReaderTakes) {
+  const std::string start = sample_file(FormatId::tq2_0, kTq2).build();
+  const Converted made = convert_bytes(start, to(FormatId::i2s_bitnet_rs));
+  ASSERT_TRUE(made.report && made.report->failed.empty());
+  EXPECT_EQ(made.report->format, FormatId::i2s_bitnet_rs_split);
+  const auto file = read(bytes_of(made.bytes));
+  ASSERT_TRUE(file) << file.error().message;
+  const Tensor* scales = file->find("w.weight.scale");
+  ASSERT_NE(scales, nullptr);
+  EXPECT_EQ(scales->type, kF32);
+  EXPECT_EQ(scales->elements(), 16u * 512 / 32);
+  EXPECT_EQ(file->find("w.weight")->type, kI2s);
+  // Its size is that of QK256, which BitNet.rs tries first.
+  ASSERT_EQ(made.report->notes.size(), 2u);
+  EXPECT_NE(made.report->notes[1].find("treats 1 of these tensors as QK256"), std::string::npos);
+}
+
+TEST(GgufConvert, StalePaddingBehindAnI2sScaleIsNotContent) {
+  Encoded clean = *encode(some_codes({4, 256}), FormatId::i2s_x86), stale = clean;
+  std::fill(stale.bytes.end() - 28, stale.bytes.end(), std::uint8_t{0xA5});
+  for (const FormatId id : {FormatId::tq2_0, FormatId::i2s_arm, FormatId::i2s_bitnet_rs_split}) {
+    const auto from = [&](const Encoded& encoded) {
+      Builder builder;
+      builder.tensor("w", encoded, kI2s);
+      return convert_bytes(builder.build(), to(id, {FormatId::i2s_x86}));
+    };
+    const Converted of_stale = from(stale);
+    ASSERT_TRUE(of_stale.report && of_stale.report->failed.empty()) << format(id).name;
+    EXPECT_EQ(of_stale.bytes, from(clean).bytes) << format(id).name;
+  }
 }
 
 TEST(GgufConvert, AScaleThatIsNoF16IsRefusedUnlessRoundingIsAskedFor) {

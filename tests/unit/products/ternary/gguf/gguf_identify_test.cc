@@ -82,6 +82,66 @@ TEST(GgufIdentify, BitnetRsNeedsItsScales) {
   EXPECT_EQ(decode(loaded->view())->values, codes.values);
 }
 
+FormatId likely_of(const Builder& builder) {
+  const std::string bytes = builder.build();
+  const auto file = read(bytes_of(bytes));
+  if (!file) {
+    ADD_FAILURE() << file.error().message;
+    return FormatId::tq1_0;
+  }
+  const auto likely = likely_layouts(*file, {});
+  EXPECT_EQ(likely.size(), 1u);
+  return likely.empty() ? FormatId::tq1_0 : likely[0].layout;
+}
+Encoded one_scale(Shape shape, FormatId id) { return *encode(some_codes(shape), id); }
+Codes codes_by_32(Shape shape) {
+  Codes codes = some_codes(shape);
+  codes.scale_block = 32;
+  codes.scales.assign(static_cast<std::size_t>(shape.rows * shape.cols / 32), 0.25f);
+  return codes;
+}
+std::string f32s(const std::vector<float>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
+}
+
+TEST(GgufIdentify, TheLikelyLayoutIsThatOfBitnetCppsConverterUnlessATensorExcludesIt) {
+  Builder builder;
+  builder.tensor("a", one_scale({16, 512}, FormatId::i2s_x86), kI2s);
+  EXPECT_EQ(likely_of(builder), FormatId::i2s_x86);
+  builder.tensor("b", one_scale({1, 64}, FormatId::i2s_arm), kI2s);  // no block of 128
+  EXPECT_EQ(likely_of(builder), FormatId::i2s_arm);
+}
+
+TEST(GgufIdentify, ADamagedTensorDoesNotChangeTheLikelyLayout) {
+  Encoded damaged = one_scale({16, 512}, FormatId::i2s_x86);
+  damaged.bytes[7] |= 3;
+  Builder builder;
+  builder.tensor("a", one_scale({16, 512}, FormatId::i2s_x86), kI2s);
+  builder.tensor("b", damaged, kI2s);
+  EXPECT_EQ(likely_of(builder), FormatId::i2s_x86);
+  const std::string bytes = builder.build();
+  const auto file = read(bytes_of(bytes));
+  const FileReport report = inspect(*file, {});
+  EXPECT_EQ(report.tensors[0].problem, "");
+  EXPECT_NE(report.tensors[1].problem.find("it cannot be i2_s-x86: code 3"), std::string::npos);
+}
+
+TEST(GgufIdentify, BitnetRsLayoutsAreToldApartByCodesScalesAndSize) {
+  for (const FormatId id : {FormatId::i2s_bitnet_rs, FormatId::i2s_bitnet_rs_split}) {
+    const Encoded encoded = *encode(codes_by_32({4, 256}), id);
+    Builder builder;
+    builder.tensor("a.weight", encoded, kI2s);
+    builder.tensor("a.scale", {32}, kF32, f32s(encoded.scales));
+    EXPECT_EQ(likely_of(builder), id) << format(id).name;
+  }
+  Builder inside;
+  inside.tensor("a", *encode(codes_by_32({4, 256}), FormatId::i2s_bitnet_rs_inline), kI2s);
+  EXPECT_EQ(likely_of(inside), FormatId::i2s_bitnet_rs_inline);
+  Builder levels;
+  levels.tensor("a", {256, 4}, kI2s, std::string(256, '\x1B')).tensor("end", {1}, kF32, "1234");
+  EXPECT_EQ(likely_of(levels), FormatId::i2s_qk256);
+}
+
 TEST(GgufIdentify, Mxfp4IsNoTernaryTensor) {
   Builder builder;
   builder.tensor("a", {256, 96}, 39, std::string(256 * 96 / 32 * 17, 'x'));
@@ -111,6 +171,21 @@ TEST(GgufInspect, CountsAreThoseOfTheDecodedCodes) {
     EXPECT_EQ(tensor.census->plus, counts[2]);
     EXPECT_EQ(tensor.census->scale_least, 0.5f);
     EXPECT_EQ(tensor.census->scale_greatest, 0.5f);
+  }
+}
+
+// 20 is not ceil(v 256 / 243) of any v, nor is 2 of four trits and a zero.
+TEST(GgufInspect, Tq1BytesThatNoEncoderWritesAreProblems) {
+  for (const auto& [at, byte] : {std::pair{5, 20}, {49, 2}}) {
+    Encoded encoded = *encode(some_codes({1, 256}), FormatId::tq1_0);
+    encoded.bytes[static_cast<std::size_t>(at)] = static_cast<std::uint8_t>(byte);
+    Builder builder;
+    builder.tensor("a", encoded, kTq1);
+    const std::string bytes = builder.build();
+    const auto file = read(bytes_of(bytes));
+    const FileReport report = inspect(*file, {});
+    ASSERT_EQ(report.problems.size(), 1u) << at;
+    EXPECT_EQ(report.problems[0], "a: 1 bytes are not what an encoder of tq1_0 writes");
   }
 }
 
