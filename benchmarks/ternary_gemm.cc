@@ -125,7 +125,7 @@ void time_groups(Device& device, StreamId stream, Workload& work) {
       static_cast<std::uint32_t>(tiles_of(static_cast<std::uint64_t>(shape.cols), kTileCols));
   for (const std::uint32_t group : {256u, 128u, 64u, 32u}) {
     const std::uint64_t groups = tiles_of(static_cast<std::uint64_t>(shape.cols), group);
-    weights.scales =
+    weights.group_scales =
         work.buffers.put(std::vector<float>(weights.row_tiles * groups * kTileRows, 0.02f));
     weights.group = group;
     const auto call = [&](bool tiny) {

@@ -139,7 +139,7 @@ void time_grouped(Bench& b, Copies& c, std::int64_t m, double cold_us) {
     must(b.device.copy_to_device(b.stream, scales.address(), some.data(), count * bytes));
     std::vector<GpuWeightsView> views = c.views;
     for (unsigned i = 0; i < count; ++i) {
-      views[i].scales = scales.address() + i * bytes;
+      views[i].group_scales = scales.address() + i * bytes;
       views[i].group = group;
     }
     must(grouped_product().prepare(b.device, first.shape, m));

@@ -135,7 +135,8 @@ struct EncodeOptions {
 };
 Result<Codes> decode(const EncodedView& from, unsigned threads = 0);
 Result<Encoded> encode(const Codes& codes, FormatId to, const EncodeOptions& options = {});
-// decode() and encode(): loses nothing, or says not_representable.
+// decode() and encode(): keeps every weight, or says not_representable. Where the target has one
+// scale for several blocks, blocks of zeros take that of the others.
 Result<Encoded> convert(const EncodedView& from, FormatId to, const EncodeOptions& options = {});
 Result<std::vector<float>> dequantise(const EncodedView& from);
 
@@ -192,8 +193,9 @@ struct RowScales {
 };
 
 // Weights in the layout that the kernels read; immutable, cheap to copy, shared between threads.
-// Where every row has one scale, products are those of row scales, in either form. Where scales
-// differ within a row, they are those of groups, and Form::three_trits is not_representable.
+// A row's products depend on no other row (CpuEngine::multiply). Codes and encoded weights whose
+// rows have one scale each, in all their blocks, and at most 131072 weights are packed with a scale
+// a row; others with a scale a group, and then Form::three_trits is not_representable.
 class PackedWeights {
  public:
   // Blocks of scales that are not groups of a row's weights are not_representable. `threads` as in
@@ -202,9 +204,9 @@ class PackedWeights {
                                     unsigned threads = 0);
   static Result<PackedWeights> pack(const EncodedView& from, Form form = Form::two_bit,
                                     unsigned threads = 0);
-  // Codes of -1, 0 and +1. Scales that are not finite, or so large that a product of this many
-  // codes could leave the range of f32, are not_finite. These are groups even where scales are the
-  // same.
+  // Codes of -1, 0 and +1. Scales that are not finite, or that differ within a row and are so large
+  // that a sum of this many codes could leave the range of f32, are not_finite. These are groups
+  // even where scales are the same.
   static Result<PackedWeights> pack(std::span<const std::int8_t> codes, Shape shape,
                                     const RowScales& scales, Form form = Form::two_bit,
                                     unsigned threads = 0);
@@ -333,8 +335,9 @@ class CpuEngine {
   Result<void> multiply(const PackedWeights& weights, const Activations& activations,
                         std::span<std::int32_t> out) const;
   // out[m * N + n] = float(acc) *rn (step[m] *rn row_scale[n]); each a single rounded f32 operation
-  // (no FMA), so that every tier and device gives the same bits. With scales by group: v = 0, then
-  // v = v +rn (float(acc of group g) *rn scale[n][g]) for g = 0, 1, ..., then v *rn step[m].
+  // (no FMA), so that every tier and device gives the same bits. With scales by group this holds
+  // for a row of at most 131072 weights that has one scale, to the bit; for any other row v = 0,
+  // then v = v +rn (float(acc of group g) *rn scale[n][g]) for g = 0, 1, ..., then v *rn step[m].
   Result<void> multiply(const PackedWeights& weights, const Activations& activations,
                         std::span<float> out) const;
   // The same, rounded to bf16 (nearest even); out holds the bf16 bits.

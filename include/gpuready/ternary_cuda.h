@@ -116,8 +116,9 @@ class CudaEngine {
   // Complete when it returns. Weights with scales by group have no int32 products.
   Result<CudaWeights> load(const PackedWeights& weights) const;
   // Weights that meet the same activations (of Q, K and V; of gate and up), as one whose rows
-  // follow each other: one launch makes all their products. All but the last need rows in whole
-  // sixteens.
+  // follow each other: one launch makes all their products, with the bits of each weights' own. All
+  // but the last need rows in whole sixteens. Scales are by row, and by groups of one size; with
+  // groups among them, there are no int32 products, and at most 131072 columns.
   Result<CudaWeights> load(std::span<const PackedWeights> stacked) const;
   Result<CudaActivations> make_activations(std::int64_t rows, std::int64_t cols) const;
 

@@ -59,9 +59,10 @@ constexpr unsigned gemm_tiles_rows(unsigned warps_a_row) {
 // of tiles are put down, and added up exactly by a kernel of its own. The other tiles are whole:
 // block b takes split_tiles + b, + blocks, ...
 struct GemmParams {
-  unsigned long long weights, activations, scales, out;  // scales: as in GpuWeightsView
-  unsigned long long row_facts;                          // GpuActivationRow a row of activations
-  unsigned long long partials;                           // two tiles a block, of 32-bit sums
+  unsigned long long weights, activations, out;
+  unsigned long long scales, group_scales;  // as in GpuWeightsView
+  unsigned long long row_facts;             // GpuActivationRow a row of activations
+  unsigned long long partials;              // two tiles a block, of 32-bit sums
   unsigned rows, features, k_tiles;
   unsigned token_tiles, feature_tiles;
   unsigned split_tiles, share, extra;

@@ -67,8 +67,9 @@ inline constexpr unsigned kGroupedBlocks = 3;  // of an SM, with up to 4 rows
 constexpr unsigned grouped_term_words(unsigned rows) { return rows == 1 ? 20 : kTileRows; }
 struct TernaryGroupedParams {
   unsigned long long tiles_address;
-  unsigned long long scales_address;  // f32 [row_tiles][groups][16]
-  unsigned long long codes_address;   // rows, or tiles (ternary_gemm_params.h) where `tiled`
+  unsigned long long scales_address;        // f32 a weight row
+  unsigned long long group_scales_address;  // f32 [row_tiles][groups][16]
+  unsigned long long codes_address;         // rows, or tiles (ternary_gemm_params.h) where `tiled`
   unsigned long long rows_address;
   unsigned long long out_address;
   unsigned weight_rows, row_tiles, col_tiles;

@@ -34,6 +34,22 @@ std::vector<float> product_on_cpu(const PackedWeights& weights, const std::vecto
   must(must(CpuEngine::create({{}, false, 1})).multiply(weights, activations, out));
   return out;
 }
+// Rows of the stack's products whose bits are not those of the part that they are of.
+int wrong_in_stack(std::span<const PackedWeights> parts, const std::vector<float>& values,
+                   const std::vector<float>& together) {
+  const std::size_t m = values.size() / static_cast<std::size_t>(parts[0].shape().cols);
+  std::size_t at = 0;
+  int wrong = 0;
+  for (const PackedWeights& part : parts) {
+    const auto own = product_on_cpu(part, values);
+    const auto rows = static_cast<std::size_t>(part.shape().rows);
+    for (std::size_t i = 0; i < m; ++i)
+      wrong += std::memcmp(together.data() + i * (together.size() / m) + at, own.data() + i * rows,
+                           rows * 4) != 0;
+    at += rows;
+  }
+  return wrong;
+}
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * 4) == 0;
 }
@@ -159,15 +175,7 @@ TEST(PtxTernaryCudaCaller, StacksWeightsAndGroupsExperts) {
     void* out = caller.allocate(20 * 55 * 4);
     must(engine.multiply(caller.stream, stacked, x, room, 20, {out, CudaOutput::f32, 20 * 55 * 4}));
     const auto together = caller.read<float>(out, 20 * 55);
-    int wrong = 0;
-    std::size_t at = 0;
-    for (const PackedWeights& part : parts) {
-      const auto own = product_on_cpu(part, values);
-      const auto rows = static_cast<std::size_t>(part.shape().rows);
-      for (std::size_t m = 0; m < 20; ++m)
-        wrong += std::memcmp(together.data() + m * 55 + at, own.data() + m * rows, rows * 4) != 0;
-      at += rows;
-    }
+    const int wrong = wrong_in_stack(parts, values, together);
     // 1, 0, 17 and 2 rows of four experts.
     std::vector<PackedWeights> packed;
     std::vector<CudaWeights> experts;
@@ -200,6 +208,37 @@ TEST(PtxTernaryCudaCaller, StacksWeightsAndGroupsExperts) {
                        kind_of(engine.multiply_grouped(caller.stream, none, x, room, y)));
   });
   EXPECT_EQ(outcome, "0 wrong; grouped true; wrong_size wrong_size wrong_size bad_input");
+}
+
+// Rows of one scale among rows with a scale a group.
+TEST(PtxTernaryCudaCaller, StacksScalesOfRowsWithScalesOfGroups) {
+  const auto outcome = as_caller("cc=9.0", [] {
+    const Caller caller;
+    const CudaEngine engine = must(CudaEngine::create());
+    std::mt19937 random{6};
+    const auto by_group = [&](Shape shape, std::int64_t group) {
+      const std::int64_t groups = (shape.cols + group - 1) / group;
+      const auto scales = random_values(random, shape.rows * groups);
+      return must(PackedWeights::pack(random_weights(random, shape).unpack().values, shape,
+                                      {std::span<const float>(scales), group}));
+    };
+    const PackedWeights parts[] = {random_weights(random, {32, 300}), by_group({16, 300}, 64),
+                                   random_weights(random, {7, 300})};
+    const CudaWeights stacked = must(engine.load(parts));
+    int wrong = 0;
+    for (const std::int64_t m : {1, 3, 20}) {
+      const auto values = random_values(random, m * 300);
+      const CudaValues x{caller.give(values), FloatType::f32, values.size() * 4};
+      const CudaActivations room = must(engine.make_activations(m, 300));
+      const auto count = static_cast<std::size_t>(m * 55);
+      void* out = caller.allocate(count * 4);
+      must(engine.multiply(caller.stream, stacked, x, room, m, {out, CudaOutput::f32, count * 4}));
+      wrong += wrong_in_stack(parts, values, caller.read<float>(out, count));
+    }
+    const PackedWeights other[] = {parts[1], by_group({16, 300}, 32)};
+    return fmt::format("{} wrong; {}", wrong, kind_of(engine.load(other)));
+  });
+  EXPECT_EQ(outcome, "0 wrong; wrong_size");
 }
 
 TEST(PtxTernaryCudaCaller, IsToldWhatDoesNotFit) {

@@ -109,14 +109,6 @@ struct Epilogue {
 
   // What the tokens and features of this tile need, on its way while the tile is multiplied.
   GPUREADY_DEVICE void fetch() {
-    fetch_tokens();
-    if (p.output_type == kGemmOutInt32) return;
-#pragma unroll
-    for (u32 q = 0; q < kGroups; ++q)
-      if (const u32 n = feature0 + own + 8 * q + lane / 4; n < p.features)
-        scales[q] = global<const float>(p.scales)[n];
-  }
-  GPUREADY_DEVICE void fetch_tokens() {
 #pragma unroll
     for (u32 i = 0; i < 8 * kColumns; i += kThreads) {
       if (i + thread >= 8 * kColumns) continue;
@@ -126,6 +118,11 @@ struct Epilogue {
           "l"(p.row_facts + u64{m} * sizeof(GpuActivationRow))
           : "memory");
     }
+    if (p.output_type == kGemmOutInt32) return;
+#pragma unroll
+    for (u32 q = 0; q < kGroups; ++q)
+      if (const u32 n = feature0 + own + 8 * q + lane / 4; n < p.features)
+        scales[q] = global<const float>(p.scales)[n];
   }
   // Of this lane's two tokens of column i.
   struct Tokens {
@@ -225,8 +222,8 @@ struct Epilogue {
   GPUREADY_DEVICE float value(u32 sum, const Tokens& of, u32 e, u32 q) const {
     return static_cast<float>(product(sum, of.sum[e])) * (of.step[e] * scales[q]);
   }
-  GPUREADY_DEVICE float value(float sum, const Tokens& of, u32 e, u32) const {
-    return sum * of.step[e];
+  GPUREADY_DEVICE float value(float sum, const Tokens& of, u32 e, u32 q) const {
+    return sum * (of.step[e] * scales[q]);
   }
 
   template <bool kFloat, bool kUnfinished, class Sum>

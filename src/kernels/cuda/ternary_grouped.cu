@@ -252,7 +252,7 @@ struct FewRows {
     Next next{warp, first_row_tile,
               reinterpret_cast<const char*>(p.tiles_address) +
                   static_cast<u64>(first_row_tile) * p.col_tiles * kTileBytes + lane * 16,
-              reinterpret_cast<const float*>(p.scales_address) +
+              reinterpret_cast<const float*>(p.group_scales_address) +
                   static_cast<u64>(first_row_tile) * p.groups * kTileRows + own_row};
     Held held[kSteps];
 #pragma unroll
@@ -276,12 +276,18 @@ struct FewRows {
       }
   }
 
-  // Adds up a row tile.
+  // Adds up a row tile. A lane's results are all of one row of it.
   struct Adding {
     float values[kResults] = {}, units[kResults];  // units: the steps of the activations
+    float scale;                                   // of the row
     const float* own[kResults];
     u32 pair = 0, row_tile;
   };
+
+  GPUREADY_DEVICE void fetch_scale(Adding& sum) const {
+    const u32 row = sum.row_tile * kTileRows + lane % kTileRows;
+    sum.scale = row < p.weight_rows ? reinterpret_cast<const float*>(p.scales_address)[row] : 0;
+  }
 
   GPUREADY_DEVICE void add_terms(Adding& sum, u32 at, u32 count) const {
     constexpr u32 kTogether = 16 / kResults;  // loads
@@ -311,11 +317,12 @@ struct FewRows {
       if (result < kRows * kTileRows && row < p.weight_rows && m < p.activation_rows)
         store_value(p.out_address, p.output_type, p.addends,
                     static_cast<u64>(m) * p.weight_rows + row, row,
-                    multiply(sum.values[i], sum.units[i]));
+                    multiply(sum.values[i], multiply(sum.units[i], sum.scale)));
       sum.values[i] = 0;
     }
     sum.pair = 0;
     sum.row_tile += p.row_blocks;
+    fetch_scale(sum);
   }
 
   GPUREADY_DEVICE void add_up() const {
@@ -325,9 +332,10 @@ struct FewRows {
       prefetch(weights + kSteps * kWarps * 2 * kTileBytes, weights + p.col_tiles * kTileBytes,
                kPrefetchBytes);
     }
-    await_previous();
     Adding sum;
     sum.row_tile = first_row_tile;
+    fetch_scale(sum);
+    await_previous();
 #pragma unroll
     for (u32 i = 0; i < kResults; ++i) {
       const u32 result = lane + 32 * i < kRows * kTileRows ? lane + 32 * i : 0;
@@ -426,7 +434,8 @@ GPUREADY_DEVICE void multiply_groups(const TernaryGroupedParams& p, u32 tiles) {
                         static_cast<u64>(row_tile) * p.col_tiles * kTileBytes + lane * 16;
   const u32 chunk_groups = p.chunk_tiles * kPieces / group_pieces;
   float* scales = terms + kRows * chunk_groups * kTileRows;
-  const u64 all_scales = p.scales_address + static_cast<u64>(row_tile) * p.groups * kTileRows * 4;
+  const u64 all_scales =
+      p.group_scales_address + static_cast<u64>(row_tile) * p.groups * kTileRows * 4;
   const u32 own_m = thread_index() / kTileRows, own_r = thread_index() % kTileRows;
   float value = 0;
   for (u32 chunk = 0; chunk < p.col_tiles; chunk += p.chunk_tiles) {
@@ -505,8 +514,10 @@ GPUREADY_DEVICE void multiply_groups(const TernaryGroupedParams& p, u32 tiles) {
   if (own_m >= kRows || row >= p.weight_rows || first_row + own_m >= p.activation_rows) return;
   const float step =
       reinterpret_cast<const GpuActivationRow*>(p.rows_address)[first_row + own_m].step;
+  const float scale = reinterpret_cast<const float*>(p.scales_address)[row];
   const u64 at = static_cast<u64>(first_row + own_m) * p.weight_rows + row;
-  store_value(p.out_address, p.output_type, p.addends, at, row, multiply(value, step));
+  store_value(p.out_address, p.output_type, p.addends, at, row,
+              multiply(value, multiply(step, scale)));
 }
 
 #endif

@@ -57,7 +57,8 @@ struct FeatureScales {
 #pragma unroll
     for (u32 i = 0; i < kTurns; ++i) {
       const u32 row_tile = feature_tile * kRowTiles + (i * kThreads + thread) / (4 * kGroups);
-      from[i] = p.scales + static_cast<u64>(row_tile < last ? row_tile : last) * p.groups * 64;
+      from[i] =
+          p.group_scales + static_cast<u64>(row_tile < last ? row_tile : last) * p.groups * 64;
     }
   }
   // Behind the last group all activations are zero.
@@ -295,7 +296,7 @@ GPUREADY_DEVICE void consume_groups(const GemmParams& p, u32 base) {
     Epilogue<kHalves, kTokens / 8, 4> epilogue{
         p, Stages::scratch(base) + warp / 4 * 4 * kScratchBytes, thread % 128, tile.token * kTokens,
         tile.feature * kFeatures + warp / 4 * 64 * kHalves};
-    epilogue.fetch_tokens();
+    epilogue.fetch();
     float values[kHalves][kTokens / 2] = {};
     u32 sums[kHalves][kTokens / 2];
     for (u32 k = 0; k < p.k_tiles; ++k) {

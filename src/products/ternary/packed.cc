@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -73,18 +74,7 @@ Result<std::shared_ptr<detail::CpuWeights>> pack_rows(Shape shape, Form form,
   const std::size_t cols_of_block = static_cast<std::size_t>(block_cols(form));
   weights->blocks = (cols + cols_of_block - 1) / cols_of_block;
   weights->panels = (rows + kPanelRows - 1) / kPanelRows;
-  if (group == 0) {
-    weights->scales = std::move(scales);
-    for (const float scale : weights->scales) {
-      weights->greatest_scale = std::max(weights->greatest_scale, std::fabs(scale));
-    }
-  } else {
-    const std::size_t groups = weights->groups();
-    weights->scales.assign(weights->panels * groups * kPanelRows, 0.0f);
-    for (std::size_t i = 0; i < scales.size(); ++i) {
-      weights->scales[weights->scale_at(i / groups, i % groups)] = scales[i];
-    }
-  }
+  TRY(weights->set_scales(std::move(scales)));
   // Not zeroed here: the threads that write the panels are the first to touch their pages.
   weights->bytes.reset(static_cast<std::uint8_t*>(
       allocate_aligned(weights->panels * weights->panel_bytes(), false)));
@@ -122,13 +112,9 @@ Result<std::shared_ptr<detail::CpuWeights>> pack_codes(std::span<const std::int8
                                                        Shape shape, std::vector<float> scales,
                                                        std::int64_t group, Form form,
                                                        unsigned threads) {
-  float greatest_sum = 0;
-  if (group != 0) {
-    if (form == Form::three_trits) {
-      return fail(ErrorKind::not_representable,
-                  "three trits take one scale a row; pack weights with scales by group as two-bit");
-    }
-    greatest_sum = TRY(greatest_group_sum(scales, shape, group));
+  if (group != 0 && form == Form::three_trits) {
+    return fail(ErrorKind::not_representable,
+                "three trits take one scale a row; pack weights with scales by group as two-bit");
   }
   const std::size_t cols = static_cast<std::size_t>(shape.cols);
   auto weights = TRY(pack_rows(
@@ -138,28 +124,50 @@ Result<std::shared_ptr<detail::CpuWeights>> pack_codes(std::span<const std::int8
       },
       group));
   if (!weights) return bad_code(codes);
-  if (group != 0) weights->greatest_scale = greatest_sum;
   return weights;
+}
+
+// To the bit, so that every one of them can be had back from one.
+bool one_scale(std::span<const float> scales) {
+  return std::ranges::all_of(scales, [&](float scale) {
+    return std::bit_cast<std::uint32_t>(scale) == std::bit_cast<std::uint32_t>(scales[0]);
+  });
 }
 
 }  // namespace
 
-Result<float> greatest_group_sum(std::span<const float> scales, Shape shape, std::int64_t group) {
-  double greatest = 0;
-  const std::size_t groups = static_cast<std::size_t>((shape.cols + group - 1) / group);
-  for (std::size_t first = 0; first < scales.size(); first += groups) {
+Result<void> detail::CpuWeights::set_scales(std::vector<float> given) {
+  const auto count = [&](double magnitude) {
+    greatest_scale = std::max(greatest_scale, static_cast<float>(magnitude));
+  };
+  if (group == 0) {
+    scales = std::move(given);
+    for (const float scale : scales) count(std::fabs(scale));
+    return {};
+  }
+  scales.assign(static_cast<std::size_t>(shape.rows), 1.0f);
+  group_scales.assign(panels * groups() * kPanelRows, 0.0f);
+  for (std::size_t row = 0; row < scales.size(); ++row) {
+    const auto of_row = std::span(given).subspan(row * groups(), groups());
+    if (shape.cols <= kMostExactCols && one_scale(of_row)) {
+      scales[row] = of_row[0];
+      count(std::fabs(of_row[0]));
+      for (std::size_t g = 0; g < groups(); ++g) group_scales[scale_at(row, g)] = 1.0f;
+      continue;
+    }
     double most = 0;
-    for (const float scale : scales.subspan(first, groups)) {
-      most += 128.0 * static_cast<double>(group) * std::fabs(static_cast<double>(scale));
+    for (std::size_t g = 0; g < groups(); ++g) {
+      group_scales[scale_at(row, g)] = of_row[g];
+      most += 128.0 * static_cast<double>(group) * std::fabs(static_cast<double>(of_row[g]));
     }
     // Half of the range: rounding adds far less than that.
     if (most > static_cast<double>(std::numeric_limits<float>::max()) / 2) {
-      return fail(ErrorKind::not_finite, "the scales of row " + std::to_string(first / groups) +
+      return fail(ErrorKind::not_finite, "the scales of row " + std::to_string(row) +
                                              " are so large that its products can be infinite");
     }
-    greatest = std::max(greatest, most);
+    count(most);
   }
-  return static_cast<float>(greatest);
+  return {};
 }
 
 Result<std::vector<float>> scales_by_row(const Codes& codes, std::int64_t first_row,
@@ -171,35 +179,30 @@ Result<std::vector<float>> scales_by_row(const Codes& codes, std::int64_t first_
   std::vector<float> scales(rows);
   for (std::size_t at = 0; at < rows; ++at) {
     const std::size_t row = static_cast<std::size_t>(first_row) + at;
-    bool known = false;
-    scales[at] = codes.scales[row * cols / block];  // of a row of zeros
-    const std::size_t end = (row + 1) * cols;
-    for (std::size_t i = row * cols; i < end;) {
-      const std::size_t next = std::min(end, (i / block + 1) * block);
-      const bool any = std::any_of(codes.values.begin() + static_cast<std::ptrdiff_t>(i),
-                                   codes.values.begin() + static_cast<std::ptrdiff_t>(next),
-                                   [](std::int8_t code) { return code != 0; });
-      const float scale = codes.scales[i / block];
-      if (any && known && scale != scales[at]) {
-        return fail(ErrorKind::not_representable,
-                    "row " + std::to_string(row) + " has blocks of different scales");
-      }
-      if (any) scales[at] = scale, known = true;
-      i = next;
+    const std::size_t first = row * cols / block, last = ((row + 1) * cols - 1) / block;
+    if (!one_scale(std::span(codes.scales).subspan(first, last - first + 1))) {
+      return fail(ErrorKind::not_representable,
+                  "row " + std::to_string(row) + " has blocks of different scales");
     }
+    scales[at] = codes.scales[first];
   }
   return scales;
 }
 
 Result<std::int64_t> scale_group_of(const Codes& codes) {
-  const auto scales = scales_by_row(codes, 0, codes.shape.rows);
-  if (scales) return 0;
-  if (is_group(codes.scale_block) && codes.shape.cols % codes.scale_block == 0)
-    return codes.scale_block;
+  const std::int64_t block = codes.scale_block, cols = codes.shape.cols;
+  std::string why = "rows of more than " + std::to_string(kMostExactCols) +
+                    " weights are multiplied by groups that have a scale";
+  if (cols <= kMostExactCols || block == 0 || block >= cols) {
+    const auto scales = scales_by_row(codes, 0, codes.shape.rows);
+    if (scales) return 0;
+    why = scales.error().message;
+  }
+  if (is_group(block) && cols % block == 0) return block;
   return fail(ErrorKind::not_representable,
-              scales.error().message + ": blocks of " + std::to_string(codes.scale_block) +
+              why + ": blocks of " + std::to_string(block) +
                   " weights are not groups of 32, 64, 128 or 256 that each row of " +
-                  std::to_string(codes.shape.cols) + " begins with");
+                  std::to_string(cols) + " begins with");
 }
 
 Result<PackedWeights> PackedWeights::pack(const Codes& codes, Form form, unsigned threads) {
@@ -301,7 +304,7 @@ std::vector<float> PackedWeights::group_scales() const {
   const std::size_t groups = cpu_->groups();
   scales.resize(static_cast<std::size_t>(cpu_->shape.rows) * groups);
   for (std::size_t i = 0; i < scales.size(); ++i) {
-    scales[i] = cpu_->scales[cpu_->scale_at(i / groups, i % groups)];
+    scales[i] = cpu_->group_scale(i / groups, i % groups);
   }
   return scales;
 }
@@ -321,7 +324,7 @@ Codes PackedWeights::unpack() const {
     codes.scales.resize(rows * cols / block);
     for (std::size_t i = 0; i < codes.scales.size(); ++i) {
       const std::size_t group = i * block % cols / static_cast<std::size_t>(w.group);
-      codes.scales[i] = w.scales[w.scale_at(i * block / cols, group)];
+      codes.scales[i] = w.group_scale(i * block / cols, group);
     }
   }
   codes.values.resize(rows * cols);

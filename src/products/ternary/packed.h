@@ -1,6 +1,7 @@
 // What stands behind PackedWeights and Activations on the CPU.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -41,11 +42,24 @@ struct CpuWeights {
   std::size_t panels = 0;
   PackedBytes bytes;               // [panels][blocks][block_bytes()]
   std::vector<std::int32_t> sums;  // of w, a row each; padded to whole panels
-  std::vector<float> scales;       // a row each; or [panels][groups()][16], padded with 0
-  // In magnitude, what a step is multiplied by: of row scales, or what sums of groups' terms can
-  // be.
+  std::int64_t group = 0;          // weights that share a scale; 0: a row
+  std::vector<float> scales;       // a row each: what its sum and the step are multiplied by
+  // Where scales are by group: [panels][groups()][16], padded with 0. A row of one scale has 1 here
+  // and its scale above, so that it is multiplied by the rule of rows; any other row has 1 above.
+  std::vector<float> group_scales;
+  // In magnitude, what a step is multiplied by: of rows of one scale that, of others what sums of
+  // groups' terms can be.
   float greatest_scale = 0;
-  std::int64_t group = 0;  // weights that share a scale; 0: a row
+
+  // From a scale a row, or a group, row-major, all finite; where rows of others could make products
+  // infinite, not_finite.
+  Result<void> set_scales(std::vector<float> given);
+  // What was given for a row's group. By no arithmetic, which a caller's rounding could change.
+  float group_scale(std::size_t row, std::size_t g) const {
+    const bool one =
+        std::bit_cast<std::uint32_t>(scales[row]) == std::bit_cast<std::uint32_t>(1.0f);
+    return one ? group_scales[scale_at(row, g)] : scales[row];
+  }
 
   std::size_t block_bytes() const {
     return static_cast<std::size_t>(kernels::kBlockBytes[static_cast<int>(form)]);
@@ -75,24 +89,24 @@ struct ActivationRows {
 }  // namespace detail
 
 inline constexpr std::int64_t kMostCols = std::int64_t{1} << 22;  // int32 sums of codes hold
+// Sums of up to this many codes are exact in f32. Scales by group of longer rows are always
+// multiplied by the rule of groups, whose sums are not: then no row's bits depend on another row's
+// scales.
+inline constexpr std::int64_t kMostExactCols = std::int64_t{1} << 17;
 
-// The scale of each of some rows, or not_representable where a row's blocks differ. Blocks without
-// a weight other than zero say nothing: any scale fits them. A row of zeros has its first block's.
+// The scale of each of some rows, or not_representable where a row's blocks differ, also by one of
+// zeros.
 Result<std::vector<float>> scales_by_row(const Codes& codes, std::int64_t first_row,
                                          std::int64_t rows);
 
-// 0 where each row has one scale, the group where scales differ within a row, or
-// not_representable where such blocks are not groups of a row's weights.
+// 0 where each row is multiplied by one scale, else the group, or not_representable where blocks
+// are not groups of a row's weights.
 Result<std::int64_t> scale_group_of(const Codes& codes);
 
 // Whether scales may be one for this many weights of a row.
 inline bool is_group(std::int64_t group) {
   return group == 32 || group == 64 || group == 128 || group == 256;
 }
-// Scales of groups, row-major: the greatest magnitude that a sum of groups' terms can have, where
-// it is always a finite f32.
-Result<float> greatest_group_sum(std::span<const float> scales, Shape shape, std::int64_t group);
-
 inline int block_cols(Form form) { return kernels::kBlockCols[static_cast<int>(form)]; }
 
 }  // namespace gpuready::ternary

@@ -145,7 +145,7 @@ void multiply_grouped_vector(const kernels::Table& table, const detail::CpuWeigh
     args.panels = std::min(kGemvPanels, end - panel);
     args.y = y.codes.get();
     args.y_sums = group_sums.sums.data();
-    args.scales = w.scales.data() + panel * args.groups * kPanelRows;
+    args.scales = w.group_scales.data() + panel * args.groups * kPanelRows;
     args.out = values;
     args.reading = reading;
     table.grouped_gemv(args);
@@ -155,6 +155,7 @@ void multiply_grouped_vector(const kernels::Table& table, const detail::CpuWeigh
     scale.cols = std::min(args.panels * kPanelRows,
                           static_cast<std::size_t>(w.shape.rows) - panel * kPanelRows);
     scale.steps = y.steps.data();
+    scale.scales = w.scales.data() + panel * kPanelRows;
     finish_tile(table, table.scale, scale, output, static_cast<std::size_t>(w.shape.rows), 0,
                 panel * kPanelRows);
   }
@@ -358,7 +359,7 @@ void add_group_by_group(const kernels::Table& table, const detail::CpuWeights& w
         table.unpack[0](w.bytes.get() + ((panel + p) * w.blocks + block) * w.block_bytes(), blocks,
                         target);
         std::memset(target + bytes, 0, panel_bytes - bytes);
-        terms.scales[p] = w.scales.data() + ((panel + p) * groups + g) * kPanelRows;
+        terms.scales[p] = w.group_scales.data() + ((panel + p) * groups + g) * kPanelRows;
       }
       for (std::size_t row = 0; row < part.rows; row += kGroupRows) {
         args.rows = terms.rows = std::min(kGroupRows, part.rows - row);
@@ -404,7 +405,7 @@ void add_groups(const kernels::Table& table, const detail::CpuWeights& w,
         table.unpack[0](w.bytes.get() + ((panel + p) * w.blocks + block) * w.block_bytes(), blocks,
                         target);
         args.quads[p] = target;
-        args.scales[p] = w.scales.data() + ((panel + p) * groups + g) * kPanelRows;
+        args.scales[p] = w.group_scales.data() + ((panel + p) * groups + g) * kPanelRows;
       }
       args.values = scratch.values.get() + pair * padded_rows * 32;
       table.gemm_groups(args);
@@ -433,6 +434,7 @@ void multiply_grouped_part(const kernels::Table& table, Tier tier, const detail:
     scale.rows = part.rows;
     scale.cols = std::min<std::size_t>(2 * kPanelRows, all_rows - column);
     scale.steps = y.steps.data() + part.first_row;
+    scale.scales = w.scales.data() + column;
     finish_tile(table, table.scale, scale, output, all_rows, part.first_row, column);
   }
 }

@@ -47,7 +47,6 @@ SavedPlaces places_of(Shape shape, Form form, std::int64_t group) {
       at.blocks * static_cast<std::size_t>(kernels::kBlockBytes[static_cast<int>(form)]);
   at.sums_at = kHeaderBytes + at.panels * at.panel_bytes;
   at.scales_at = at.sums_at + at.panels * kPanelRows * sizeof(std::int32_t);
-  // As in memory: a row each, or [panels][groups of a row][16].
   const std::size_t scales =
       group == 0 ? rows
                  : at.panels * kPanelRows * static_cast<std::size_t>((shape.cols - 1) / group + 1);
@@ -167,28 +166,32 @@ Result<void> check_contents(const detail::CpuWeights& w, std::uint64_t contents,
                                        " are damaged: an invalid code or a wrong sum");
 }
 
-// Also sets the greatest of them.
-Result<void> check_scales(detail::CpuWeights& w) {
-  for (const float scale : w.scales)
+// From the order in which they are saved.
+Result<void> set_saved_scales(detail::CpuWeights& w, std::vector<float> saved) {
+  for (const float scale : saved)
     if (!std::isfinite(scale)) return fail(ErrorKind::not_finite, "a scale is not finite");
-  if (w.group == 0) {
-    for (const float scale : w.scales)
-      w.greatest_scale = std::max(w.greatest_scale, std::fabs(scale));
-    return {};
-  }
+  if (w.group == 0) return w.set_scales(std::move(saved));
   const auto rows = static_cast<std::size_t>(w.shape.rows);
   std::vector<float> of_rows;
   for (std::size_t row = 0; row < w.panels * kPanelRows; ++row)
     for (std::size_t g = 0; g < w.groups(); ++g) {
-      const float scale = w.scales[w.scale_at(row, g)];
+      const float scale = saved[w.scale_at(row, g)];
       if (row < rows) {
         of_rows.push_back(scale);
       } else if (std::bit_cast<std::uint32_t>(scale) != 0) {
         return fail(ErrorKind::bad_code, "the saved scales behind the last row are not zero");
       }
     }
-  w.greatest_scale = TRY(greatest_group_sum(of_rows, w.shape, w.group));
-  return {};
+  return w.set_scales(std::move(of_rows));
+}
+
+// As they were given: a row each, or [panels][groups of a row][16].
+std::vector<float> scales_to_save(const detail::CpuWeights& w) {
+  if (w.group == 0) return w.scales;
+  std::vector<float> scales(w.group_scales.size());
+  for (std::size_t row = 0; row < w.scales.size(); ++row)
+    for (std::size_t g = 0; g < w.groups(); ++g) scales[w.scale_at(row, g)] = w.group_scale(row, g);
+  return scales;
 }
 
 }  // namespace
@@ -209,27 +212,30 @@ std::size_t PackedWeights::saved_bytes() const {
 }
 
 Result<void> PackedWeights::save(std::span<std::byte> to) const {
-  const detail::CpuWeights& w = *cpu_;
-  const SavedPlaces at = places_of(w.shape, w.form, w.group);
-  if (to.size() != at.bytes)
-    return fail(ErrorKind::wrong_size, "weights of " + to_text(w.shape) + " are saved in " +
-                                           std::to_string(at.bytes) + " bytes, not " +
-                                           std::to_string(to.size()));
-  SavedHeader header{};
-  std::memcpy(header.magic, kMagic, sizeof kMagic);
-  header.version = kVersion;
-  header.form = static_cast<std::uint32_t>(w.form);
-  header.rows = w.shape.rows;
-  header.cols = w.shape.cols;
-  header.group = w.group;
-  std::memcpy(to.data() + kHeaderBytes, w.bytes.get(), at.panels * at.panel_bytes);
-  header.contents =
-      saved_contents_hash(to.subspan(kHeaderBytes, at.panels * at.panel_bytes), at.panels, 0);
-  std::memcpy(to.data() + at.sums_at, w.sums.data(), w.sums.size() * sizeof w.sums[0]);
-  std::memcpy(to.data() + at.scales_at, w.scales.data(), w.scales.size() * sizeof w.scales[0]);
-  header.checksum = checksum_of(header, to.subspan(at.sums_at));
-  std::memcpy(to.data(), &header, kHeaderBytes);
-  return {};
+  return compute([&]() -> Result<void> {
+    const detail::CpuWeights& w = *cpu_;
+    const SavedPlaces at = places_of(w.shape, w.form, w.group);
+    if (to.size() != at.bytes)
+      return fail(ErrorKind::wrong_size, "weights of " + to_text(w.shape) + " are saved in " +
+                                             std::to_string(at.bytes) + " bytes, not " +
+                                             std::to_string(to.size()));
+    SavedHeader header{};
+    std::memcpy(header.magic, kMagic, sizeof kMagic);
+    header.version = kVersion;
+    header.form = static_cast<std::uint32_t>(w.form);
+    header.rows = w.shape.rows;
+    header.cols = w.shape.cols;
+    header.group = w.group;
+    std::memcpy(to.data() + kHeaderBytes, w.bytes.get(), at.panels * at.panel_bytes);
+    header.contents =
+        saved_contents_hash(to.subspan(kHeaderBytes, at.panels * at.panel_bytes), at.panels, 0);
+    std::memcpy(to.data() + at.sums_at, w.sums.data(), w.sums.size() * sizeof w.sums[0]);
+    const std::vector<float> scales = scales_to_save(w);
+    std::memcpy(to.data() + at.scales_at, scales.data(), scales.size() * sizeof scales[0]);
+    header.checksum = checksum_of(header, to.subspan(at.sums_at));
+    std::memcpy(to.data(), &header, kHeaderBytes);
+    return {};
+  });
 }
 
 Result<PackedWeights> PackedWeights::view(std::span<const std::byte> saved,
@@ -260,9 +266,9 @@ Result<PackedWeights> PackedWeights::view(std::span<const std::byte> saved,
     weights->panels = at.panels;
     weights->sums.resize(at.panels * kPanelRows);
     std::memcpy(weights->sums.data(), saved.data() + at.sums_at, at.scales_at - at.sums_at);
-    weights->scales.resize((at.bytes - at.scales_at) / sizeof(float));
-    std::memcpy(weights->scales.data(), saved.data() + at.scales_at, at.bytes - at.scales_at);
-    TRY(check_scales(*weights));
+    std::vector<float> scales((at.bytes - at.scales_at) / sizeof(float));
+    std::memcpy(scales.data(), saved.data() + at.scales_at, at.bytes - at.scales_at);
+    TRY(set_saved_scales(*weights, std::move(scales)));
     // They are only ever read.
     const auto* panels = reinterpret_cast<const std::uint8_t*>(saved.data()) + kHeaderBytes;
     weights->bytes =

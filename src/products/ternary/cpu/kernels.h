@@ -145,9 +145,10 @@ struct FinishArgs {
 struct ScaleArgs {
   const float* values;  // [rows][stride]
   size_t stride, rows, cols;
-  const float* steps;  // a row each
-  OutputType type;     // kFloat32 or kBfloat16
-  void* out;           // [rows][out_stride]
+  const float* steps;   // a row each
+  const float* scales;  // a column each
+  OutputType type;      // kFloat32 or kBfloat16
+  void* out;            // [rows][out_stride]
   size_t out_stride;
 };
 
@@ -171,7 +172,8 @@ struct Table {
   uint32_t (*greatest)(const float* x, size_t count);
   // Quantises one row; `limit` is max(1e-5, absmax). The sum of the codes is returned.
   int32_t (*quantise)(const float* x, size_t count, float limit, int8_t* out);
-  // Weights with scales by group: a vector; a group's terms of a matrix; values times steps.
+  // Weights with scales by group: a vector; a group's terms of a matrix; values times steps and
+  // scales of rows.
   void (*grouped_gemv)(const GroupedGemvArgs&);
   void (*add_terms)(const TermsArgs&);
   void (*scale)(const ScaleArgs&);

@@ -95,10 +95,10 @@ void scale_values(const ScaleArgs& a) {
     const float step = a.steps[m];
     if (a.type == kFloat32) {
       float* out = static_cast<float*>(a.out) + m * a.out_stride;
-      for (size_t n = 0; n < a.cols; ++n) out[n] = values[n] * step;
+      for (size_t n = 0; n < a.cols; ++n) out[n] = values[n] * (step * a.scales[n]);
     } else {
       uint16_t* out = static_cast<uint16_t*>(a.out) + m * a.out_stride;
-      for (size_t n = 0; n < a.cols; ++n) out[n] = bfloat16(values[n] * step);
+      for (size_t n = 0; n < a.cols; ++n) out[n] = bfloat16(values[n] * (step * a.scales[n]));
     }
   }
 }

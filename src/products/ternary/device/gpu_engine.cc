@@ -36,9 +36,6 @@ Result<void> check_addend(const GpuOutput::Addend& addend, std::int64_t count, c
   return {};
 }
 
-// A row each, or as a device has those of groups: panels of 16 rows are row tiles.
-std::span<const float> scales_of(const PackedWeights& weights) { return weights.cpu().scales; }
-
 const GpuProduct& product_of(const DeviceInfo& device, const GpuWeights& weights,
                              std::int64_t rows) {
   return weights.view().group != 0 ? grouped_product() : product_for(device, weights.shape(), rows);
@@ -83,70 +80,100 @@ Result<GpuEngine> GpuEngine::create(Device& device) {
   return GpuEngine(device);
 }
 
+// As a GPU keeps them: panels of 16 rows are row tiles.
+struct GpuEngine::HostWeights {
+  Shape shape;
+  std::int64_t group = 0;
+  std::vector<std::uint32_t> tiles;
+  std::vector<float> scales, group_scales;
+  float greatest_scale = 0;
+
+  // Rows that have a scale each can stand among others: as their packing has them, with 1 for each
+  // group.
+  Result<void> append(const PackedWeights& weights) {
+    const detail::CpuWeights& own = weights.cpu();
+    if (own.group != group && (own.group != 0 || shape.cols > kMostExactCols))
+      return fail(ErrorKind::wrong_size,
+                  "weights with scales by other groups cannot follow others");
+    if (own.shape.cols != shape.cols || shape.rows % kTileRows != 0)
+      return fail(ErrorKind::wrong_size, "weights of " + to_text(own.shape) +
+                                             " cannot follow others of " + to_text(shape));
+    shape.rows += own.shape.rows;
+    auto more = gpu_tiles(weights);
+    if (tiles.empty())
+      tiles = std::move(more);
+    else
+      tiles.insert(tiles.end(), more.begin(), more.end());
+    scales.insert(scales.end(), own.scales.begin(), own.scales.end());
+    group_scales.insert(group_scales.end(), own.group_scales.begin(), own.group_scales.end());
+    if (own.group != group) {
+      const std::uint64_t groups =
+          tiles_of(static_cast<std::uint64_t>(shape.cols), static_cast<std::uint64_t>(group));
+      group_scales.resize(group_scales.size() + own.panels * groups * kTileRows, 1.0f);
+    }
+    greatest_scale = std::max(greatest_scale, own.greatest_scale);
+    return {};
+  }
+};
+
 Result<GpuWeights> GpuEngine::load(const PackedWeights& weights) {
-  return load_tiles(weights.shape(), gpu_tiles(weights), scales_of(weights), weights.scale_group(),
-                    weights.cpu().greatest_scale);
+  const PackedWeights* const one = &weights;
+  return load(std::span(&one, 1));
 }
 
 Result<GpuWeights> GpuEngine::load(const Codes& codes) {
-  auto packed = PackedWeights::pack(codes);  // checks all, and has a scale a row
+  auto packed = PackedWeights::pack(codes);  // checks all
   if (!packed) return std::unexpected(packed.error());
   return load(*packed);
 }
 
 Result<GpuWeights> GpuEngine::load(std::span<const PackedWeights* const> stacked) {
   if (stacked.empty()) return fail(ErrorKind::wrong_size, "there are no weights to load");
-  Shape all{0, stacked[0]->shape().cols};
-  std::vector<std::uint32_t> tiles;
-  std::vector<float> scales;
-  float greatest_scale = 0;
-  for (const PackedWeights* weights : stacked) {
-    greatest_scale = std::max(greatest_scale, weights->cpu().greatest_scale);
-    if (weights->scale_group() != stacked[0]->scale_group())
-      return fail(ErrorKind::wrong_size,
-                  "weights with scales by other groups cannot follow others");
-    const Shape shape = weights->shape();
-    if (shape.cols != all.cols || all.rows % kTileRows != 0)
-      return fail(ErrorKind::wrong_size,
-                  "weights of " + to_text(shape) + " cannot follow others of " + to_text(all));
-    all.rows += shape.rows;
-    const auto own = gpu_tiles(*weights);
-    tiles.insert(tiles.end(), own.begin(), own.end());
-    const auto own_scales = scales_of(*weights);
-    scales.insert(scales.end(), own_scales.begin(), own_scales.end());
-  }
-  return load_tiles(all, tiles, scales, stacked[0]->scale_group(), greatest_scale);
+  HostWeights all;
+  all.shape.cols = stacked[0]->shape().cols;
+  for (const PackedWeights* weights : stacked)
+    if (all.group == 0) all.group = weights->scale_group();
+  for (const PackedWeights* weights : stacked) TRY(all.append(*weights));
+  return load(all);
 }
 
-Result<GpuWeights> GpuEngine::load_tiles(Shape shape, std::span<const std::uint32_t> tiles,
-                                         std::span<const float> scales, std::int64_t group,
-                                         float greatest_scale) {
-  if (group != 0 && device_->info().executor != "cuda")
+Result<GpuWeights> GpuEngine::load(const HostWeights& weights) {
+  if (weights.group != 0 && device_->info().executor != "cuda")
     return fail(ErrorKind::unsupported_tier, "the kernels for " + device_->info().executor +
                                                  " do not multiply weights with scales by group");
   // The kernels count rows in 32 bits.
+  const Shape shape = weights.shape;
   if (shape.rows > std::int64_t{1} << 31)
     return fail(ErrorKind::too_large, "weights of " + to_text(shape) + " have too many rows");
-  const std::uint64_t scales_at = aligned(tiles.size_bytes());
-  auto memory = DeviceBuffer::make(*device_, scales_at + aligned(scales.size_bytes()));
+  const std::span<const std::byte> parts[] = {std::as_bytes(std::span(weights.tiles)),
+                                              std::as_bytes(std::span(weights.scales)),
+                                              std::as_bytes(std::span(weights.group_scales))};
+  std::uint64_t bytes = 0;
+  for (const auto& part : parts) bytes += aligned(part.size());
+  auto memory = DeviceBuffer::make(*device_, bytes);
   if (!memory) return std::unexpected(device_error(*device_, memory.error()));
   GpuWeightsView view;
   view.tiles = memory->address();
-  view.scales = memory->address() + scales_at;
+  view.scales = view.tiles + aligned(parts[0].size());
+  view.group_scales = view.scales + aligned(parts[1].size());
   view.shape = shape;
   view.row_tiles =
       static_cast<std::uint32_t>(tiles_of(static_cast<std::uint64_t>(shape.rows), kTileRows));
   view.col_tiles =
       static_cast<std::uint32_t>(tiles_of(static_cast<std::uint64_t>(shape.cols), kTileCols));
-  view.group = static_cast<std::uint32_t>(group);
-  view.greatest_scale = greatest_scale;
-  view.tiny_scales = group != 0 && std::ranges::any_of(scales, [](float scale) {
-                       return scale != 0 && std::fabs(scale) < kLeastWgmmaScale;
-                     });
+  view.group = static_cast<std::uint32_t>(weights.group);
+  view.greatest_scale = weights.greatest_scale;
+  view.tiny_scales = std::ranges::any_of(weights.group_scales, [](float scale) {
+    return scale != 0 && std::fabs(scale) < kLeastWgmmaScale;
+  });
   // Any number of rows may follow, also while a graph is captured.
-  if (group != 0) TRY(prepare_grouped());
-  auto done = device_->copy_to_device({}, view.tiles, tiles.data(), tiles.size_bytes());
-  if (done) done = device_->copy_to_device({}, view.scales, scales.data(), scales.size_bytes());
+  if (weights.group != 0) TRY(prepare_grouped());
+  Result<void> done;
+  DeviceAddress to = view.tiles;
+  for (const auto& part : parts) {
+    if (done && !part.empty()) done = device_->copy_to_device({}, to, part.data(), part.size());
+    to += aligned(part.size());
+  }
   if (done) done = device_->synchronize({});
   if (!done) return std::unexpected(device_error(*device_, done.error()));
   return GpuWeights(std::move(*memory), view);

@@ -120,9 +120,8 @@ class GpuEngine {
  private:
   explicit GpuEngine(Device& device) : device_(&device) {}
   Result<void> check_call(const Product& product, const GpuProduct& chosen) const;
-  Result<GpuWeights> load_tiles(Shape shape, std::span<const std::uint32_t> tiles,
-                                std::span<const float> scales, std::int64_t group,
-                                float greatest_scale);
+  struct HostWeights;
+  Result<GpuWeights> load(const HostWeights& weights);
   Device* device_;
 };
 

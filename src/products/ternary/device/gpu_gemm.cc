@@ -222,8 +222,9 @@ Result<void> enqueue_gemm_product(Device& device, StreamId stream, const GemmPla
   const GemmParams params{
       .weights = weights.tiles,
       .activations = activations.tiles,
-      .scales = weights.scales,
       .out = out.memory.address,
+      .scales = weights.scales,
+      .group_scales = weights.group_scales,
       .row_facts = activations.rows,
       .partials = workspace,
       .rows = plan.rows,

@@ -80,6 +80,7 @@ Result<void> run_grouped(const GpuCall& call) {
   TernaryGroupedParams params{
       .tiles_address = weights.tiles,
       .scales_address = weights.scales,
+      .group_scales_address = weights.group_scales,
       .codes_address = tiled ? call.activations.tiles : call.activations.codes,
       .rows_address = call.activations.rows,
       .out_address = call.out.memory.address,

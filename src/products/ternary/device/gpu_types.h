@@ -12,10 +12,12 @@ namespace gpuready::ternary {
 
 struct GpuWeightsView {
   DeviceAddress tiles = 0;   // ternary_layout.h
-  DeviceAddress scales = 0;  // f32 a row; or [row_tiles][groups][16]
+  DeviceAddress scales = 0;  // f32 a row
+  // Where scales are by group: f32 [row_tiles][groups][16].
+  DeviceAddress group_scales = 0;
   Shape shape;
   std::uint32_t row_tiles = 0, col_tiles = 0;
-  float greatest_scale = 0;  // as detail::CpuWeights has it
+  float greatest_scale = 0;  // as detail::CpuWeights has it, and both kinds of scales
   std::uint32_t group = 0;   // columns that share a scale; 0: a row
   bool tiny_scales = false;  // below kLeastWgmmaScale, but not zero; of groups
 };

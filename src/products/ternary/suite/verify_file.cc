@@ -82,7 +82,7 @@ std::string why_not_multiplied(const Codes& codes) {
 }
 
 // Some rows with the scales of their weights, activations, and the right answers. `group` is
-// scale_group_of() the whole tensor, so that all its rows are multiplied by one rule.
+// scale_group_of() the whole tensor, whose form they have.
 Result<PackedProblem> problem_of(Problem& problem, const Codes& codes, std::int64_t group,
                                  std::int64_t first_row, std::int64_t rows, std::uint64_t seed) {
   const std::int64_t cols = codes.shape.cols;

@@ -65,16 +65,28 @@ std::int64_t dot(const std::int8_t* a, const std::int8_t* w, std::size_t count) 
   return sum;
 }
 
-// The documented order: terms of the groups as their columns follow, each operation rounded.
-float value_by_group(const std::int8_t* a, const std::int8_t* w, const float* scales,
-                     std::size_t count, std::size_t group) {
+// A row's product with one scale, each operation rounded.
+float value_of_row(std::int64_t sum, float step, float scale) {
+  const float unit = step * scale;
+  return static_cast<float>(sum) * unit;
+}
+
+// With a scale a group, in the documented order: terms of the groups as their columns follow. A row
+// whose scales are one is a row of one scale, as long as its sums are exact in f32.
+float value_by_group(const std::int8_t* a, const std::int8_t* w, std::span<const float> scales,
+                     std::size_t count, std::size_t group, float step) {
+  const auto same = [&](float scale) {
+    return std::bit_cast<std::uint32_t>(scale) == std::bit_cast<std::uint32_t>(scales[0]);
+  };
+  if (count <= 131072 && std::ranges::all_of(scales, same))
+    return value_of_row(dot(a, w, count), step, scales[0]);
   float value = 0;
   for (std::size_t first = 0; first < count; first += group) {
     const auto sum = dot(a + first, w + first, std::min(group, count - first));
     const float term = static_cast<float>(sum) * scales[first / group];
     value = value + term;
   }
-  return value;
+  return value * step;
 }
 
 }  // namespace
@@ -109,14 +121,12 @@ void Problem::solve() {
       const std::int8_t* w = weights.values.data() + col * k;
       const std::size_t at = row * n + col;
       if (group != 0) {
-        values[at] = value_by_group(a, w, weights.scales.data() + col * groups, k,
-                                    static_cast<std::size_t>(group)) *
-                     steps[row];
+        const auto scales = std::span(weights.scales).subspan(col * groups, groups);
+        values[at] = value_by_group(a, w, scales, k, static_cast<std::size_t>(group), steps[row]);
       } else {
-        const float scale =
-            steps[row] * (weights.scale_block == 0 ? weights.scales[0] : weights.scales[col]);
         sums[at] = dot(a, w, k);
-        values[at] = static_cast<float>(static_cast<std::int32_t>(sums[at])) * scale;
+        values[at] =
+            value_of_row(sums[at], steps[row], weights.scales[weights.scale_block == 0 ? 0 : col]);
       }
       halves[at] = nearest_bf16(values[at]);
     }
@@ -140,12 +150,9 @@ Problem make_problem(const ProblemSpec& spec, std::uint64_t seed) {
     return static_cast<float>(std::exp2(least + (most - least) * part));
   };
   for (std::size_t col = 0; col < n; ++col) {
-    const std::int8_t* row = p.weights.values.data() + col * k;
-    // A row of zeros has no scale of its own once it is packed: it counts as 1.
-    const bool zeros = std::all_of(row, row + k, [](std::int8_t code) { return code == 0; });
     const float scale =
         spec.extreme_scales ? (col % 2 ? -1.0f : 1.0f) * magnitude(-66, 40) : magnitude(-9, 1);
-    p.weights.scales.push_back(zeros ? 1.0f : scale);
+    p.weights.scales.push_back(scale);
   }
   for (std::size_t row = 0; row < m; ++row)
     p.steps.push_back(spec.extreme_scales ? magnitude(-80, 10) : magnitude(-12, -3));

@@ -99,8 +99,13 @@ void SubjectRun::epilogue(const ProblemSpec& spec, std::int64_t group, std::uint
   Numbers numbers(seed + 1);
   if (group != 0) {
     p.group = group;
-    p.weights.scales.resize(static_cast<std::size_t>(spec.n * ((spec.k - 1) / group + 1)));
+    const auto groups = static_cast<std::size_t>((spec.k - 1) / group + 1);
+    p.weights.scales.resize(static_cast<std::size_t>(spec.n) * groups);
     for (float& scale : p.weights.scales) scale = static_cast<float>(numbers.normal());
+    // Each third row has one scale.
+    for (std::size_t at = 0; at + groups <= p.weights.scales.size(); at += 3 * groups)
+      std::fill_n(p.weights.scales.begin() + static_cast<std::ptrdiff_t>(at), groups,
+                  p.weights.scales[at]);
     p.solve();
   }
   const std::string where =

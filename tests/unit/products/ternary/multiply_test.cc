@@ -136,7 +136,8 @@ TEST(TernaryMultiply, GroupsAreTheSameWithGfniAndWithoutIt) {
              {&kernels::kScalar, &kernels::kAvx512, table_of(Tier::avx512_vnni)}) {
           std::vector<float> out(112, -1.0f);
           table->grouped_gemv({w.bytes.get(), w.blocks, w.group_blocks(), w.groups(), w.panels,
-                               y->detail().codes.get(), sums.data(), w.scales.data(), out.data()});
+                               y->detail().codes.get(), sums.data(), w.group_scales.data(),
+                               out.data()});
           if (values.empty()) values = out;
           EXPECT_EQ(std::memcmp(values.data(), out.data(), 112 * sizeof(float)), 0)
               << group << " of " << k;
@@ -312,7 +313,9 @@ TEST(TernaryMultiply, TermsOfGroupsAreAddedInOrderAndRoundedEach) {
     };
     EXPECT_EQ(product(0x1p24f, 1, 1), 0x1p24f) << to_string(status.tier);
     EXPECT_EQ(product(1, 1, 0x1p24f), 0x1p24f + 2) << to_string(status.tier);
-    EXPECT_EQ(std::bit_cast<std::uint32_t>(product(-0.0f, -0.0f, -0.0f)), 0u);
+    EXPECT_EQ(std::bit_cast<std::uint32_t>(product(-0.0f, -0.0f, 0.0f)), 0u);
+    // One scale: 3 * (1 * -0).
+    EXPECT_EQ(std::bit_cast<std::uint32_t>(product(-0.0f, -0.0f, -0.0f)), 0x80000000u);
     // A fused operation would keep what the product's rounding loses.
     y[0] = 127, y[32] = -127;
     EXPECT_EQ(product(0x1.000002p0f, 0x1.000002p0f, 0), 0) << to_string(status.tier);
@@ -356,7 +359,7 @@ TEST(TernaryMultiply, ScaleThatWouldOverflowIsToldAndSumsAreStillToBeHad) {
 
 TEST(TernaryMultiply, AStepThatCanMakeAProductOfGroupsInfiniteIsRefused) {
   const std::vector<std::int8_t> codes(64, 1), y(64, 127);
-  const std::vector<float> scales = {1e30f, 1e30f};
+  const std::vector<float> scales = {1e30f, 2e30f};
   const auto packed = PackedWeights::pack(codes, {1, 64}, {std::span<const float>(scales), 32});
   ASSERT_TRUE(packed);
   alignas(64) std::byte saved[4096];
@@ -365,7 +368,8 @@ TEST(TernaryMultiply, AStepThatCanMakeAProductOfGroupsInfiniteIsRefused) {
   ASSERT_TRUE(packed->save(room));
   const auto engine = CpuEngine::create();
   for (const auto& weights : {*packed, *PackedWeights::view(room)}) {
-    // Each term is 4.06e33: two of them times a step of 1e4 are finite, and times 1e5 are not.
+    // Terms of 4.06e33 and 8.13e33: times a step of 1e4 they are finite, and times 1e5 they are
+    // not.
     for (const auto& [step, fits] : {std::pair{1e4f, true}, {1e5f, false}, {-1e5f, false}}) {
       const auto rows = Activations::from_int8(y, 1, 64, std::vector<float>{step});
       std::vector<float> out(1, -7.0f);

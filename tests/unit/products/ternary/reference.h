@@ -94,36 +94,54 @@ inline std::uint16_t to_bf16(float value) {
   return static_cast<std::uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
 }
 
-// Scales of groups of a row's weights, and what the documented order of sums gives.
+// Scales of groups of a row's weights, and what the documented rules give: that of row scales where
+// a row of at most 131072 weights has one scale, and else that of groups.
 struct GroupedProblem {
   Problem plain;
   std::int64_t group = 0;
   std::vector<float> scales;  // [n][ceil(k / group)]
   std::vector<float> values;  // m x n
 
-  void multiply() {
-    const std::int64_t groups = (plain.k + group - 1) / group;
-    values.clear();
-    for (std::int64_t i = 0; i < plain.m; ++i) {
-      for (std::int64_t j = 0; j < plain.n; ++j) {
-        volatile float total = 0;  // each operation is rounded by itself
-        for (std::int64_t g = 0; g < groups; ++g) {
-          std::int64_t sum = 0;
-          for (std::int64_t l = g * group; l < std::min(plain.k, (g + 1) * group); ++l) {
-            sum += plain.y[static_cast<std::size_t>(i * plain.k + l)] *
-                   plain.weights.values[static_cast<std::size_t>(j * plain.k + l)];
-          }
-          volatile float term = static_cast<float>(sum);
-          term = term * scales[static_cast<std::size_t>(j * groups + g)];
-          total = total + term;
-        }
-        values.push_back(total * plain.steps[static_cast<std::size_t>(i)]);
-      }
+  std::int64_t groups() const { return (plain.k + group - 1) / group; }
+  bool has_one_scale(std::int64_t row) const {
+    bool one = true;
+    for (std::int64_t at = row * groups(); at < (row + 1) * groups(); ++at)
+      one &= std::bit_cast<std::uint32_t>(scales[static_cast<std::size_t>(at)]) ==
+             std::bit_cast<std::uint32_t>(scales[static_cast<std::size_t>(row * groups())]);
+    return one;
+  }
+  std::int64_t sum(std::int64_t i, std::int64_t j, std::int64_t first, std::int64_t last) const {
+    std::int64_t sum = 0;
+    for (std::int64_t l = first; l < std::min(plain.k, last); ++l) {
+      sum += plain.y[static_cast<std::size_t>(i * plain.k + l)] *
+             plain.weights.values[static_cast<std::size_t>(j * plain.k + l)];
     }
+    return sum;
+  }
+  float value(std::int64_t i, std::int64_t j) const {  // each operation is rounded by itself
+    const float* of_row = scales.data() + j * groups();
+    const float step = plain.steps[static_cast<std::size_t>(i)];
+    if (plain.k <= 131072 && has_one_scale(j)) {
+      volatile float scale = step * of_row[0];
+      return static_cast<float>(sum(i, j, 0, plain.k)) * scale;
+    }
+    volatile float total = 0;
+    for (std::int64_t g = 0; g < groups(); ++g) {
+      volatile float term = static_cast<float>(sum(i, j, g * group, (g + 1) * group));
+      term = term * of_row[g];
+      total = total + term;
+    }
+    return total * step;
+  }
+  void multiply() {
+    values.clear();
+    for (std::int64_t i = 0; i < plain.m; ++i)
+      for (std::int64_t j = 0; j < plain.n; ++j) values.push_back(value(i, j));
   }
 };
 
-// Scales as files have them: f16 of any size and either sign, subnormals, zeros, the greatest.
+// Scales as files have them: f16 of any size and either sign, subnormals, zeros, the greatest. Each
+// third row has one scale.
 inline GroupedProblem make_grouped(std::int64_t m, std::int64_t n, std::int64_t k,
                                    std::int64_t group, Fill fill, unsigned seed) {
   GroupedProblem p{make(m, n, k, fill, seed), group, {}, {}};
@@ -133,6 +151,10 @@ inline GroupedProblem make_grouped(std::int64_t m, std::int64_t n, std::int64_t 
     const float some = (static_cast<float>(random() % 4096) - 2048.0f) / 1024.0f;
     constexpr float kOdd[] = {0.0f, -0.0f, 65504.0f, -65504.0f, 0x1p-24f, -0x1p-24f, 1e-40f, 3e20f};
     p.scales.push_back(random() % 8 == 0 ? kOdd[random() % std::size(kOdd)] : some);
+  }
+  for (std::int64_t row = 1; row < n; row += 3) {
+    const auto of_row = p.scales.begin() + row * p.groups();
+    std::fill(of_row, of_row + p.groups(), *of_row);
   }
   p.multiply();
   return p;

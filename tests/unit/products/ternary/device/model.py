@@ -26,7 +26,8 @@ def write(path):
             kind = gguf.GGMLQuantizationType.TQ1_0 if (i + layer) % 2 else gguf.GGMLQuantizationType.TQ2_0
             weights = random.standard_normal(shape).astype(F32)
             weights *= np.repeat(np.exp(random.standard_normal((shape[0], shape[1] // BLOCK))), BLOCK, 1).astype(F32)
-            weights[0, :BLOCK] = 0  # a block's scale is 0
+            weights[1::3] = np.copysign(F32(0.37), weights[1::3])  # rows of one scale
+            weights[:2, :BLOCK] = 0  # a block's scale is 0
             writer.add_tensor(f"blk.{layer}.{name}.weight", gguf.quants.quantize(weights, kind), raw_dtype=kind)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
@@ -58,11 +59,14 @@ class Numpy:
         limit = np.maximum(F32(1e-5), np.abs(x).max(1))
         q = np.clip(np.rint(x * (F32(127) / limit)[:, None]), -128, 127).astype(np.int32)
         step = limit / F32(127)
-        out = np.zeros((x.shape[0], codes.shape[0]), F32)
-        for group in range(scales.shape[1]):
-            sums = q[:, group * BLOCK:(group + 1) * BLOCK] @ codes[:, group].T
-            out = out + sums.astype(F32) * scales[:, group]
-        return out * step[:, None]
+        sums = [q[:, group * BLOCK:(group + 1) * BLOCK] @ codes[:, group].T for group in range(scales.shape[1])]
+        by_group = np.zeros((x.shape[0], codes.shape[0]), F32)
+        for group, of_group in enumerate(sums):
+            by_group = by_group + of_group.astype(F32) * scales[:, group]
+        bits = scales.view(np.uint32)
+        one_scale = (bits == bits[:, :1]).all(1)
+        by_row = sum(sums).astype(F32) * (step[:, None] * scales[:, 0])
+        return np.where(one_scale, by_row, by_group * step[:, None])
 
 
 class Library:
