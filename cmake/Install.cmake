@@ -10,7 +10,7 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/gpuready DESTINATION ${CMAKE_INS
   FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 install(TARGETS gpuready_shared EXPORT gpureadyTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
 
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/bindings/rust DESTINATION ${CMAKE_INSTALL_DATADIR}/gpuready COMPONENT library
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/bindings/rust/ DESTINATION ${CMAKE_INSTALL_DATADIR}/gpuready-ternary COMPONENT library
   PATTERN target EXCLUDE PATTERN Cargo.lock EXCLUDE)
 
 # With what they are made of.
