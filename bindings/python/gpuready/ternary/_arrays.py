@@ -2,8 +2,9 @@
 from __future__ import annotations
 
 import ctypes as c
+import dataclasses
 import math
-from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, List, Optional, Sequence, Tuple
 
 from ._library import Status, TernaryError
 
@@ -24,7 +25,8 @@ _pointer = c.pythonapi.PyCapsule_GetPointer
 _pointer.restype, _pointer.argtypes = c.c_void_p, [c.py_object, c.c_char_p]
 
 
-class View(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class View:
     """Where an array's elements are, row-major and without gaps. `owner` keeps them."""
     address: int
     type: str

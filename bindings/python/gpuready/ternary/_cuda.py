@@ -3,7 +3,7 @@ What ternary_cuda.h says of captures, threads and lifetimes holds here."""
 from __future__ import annotations
 
 import ctypes as c
-from typing import Any, Optional, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 from ._arrays import CUDA, FLOATS, OUTPUTS, addend, rows_of, view
 from ._engine import Packed
@@ -73,7 +73,7 @@ class CudaEngine(Handle):
     def multiply_quantised(self, weights: CudaWeights, activations: CudaActivations, rows: int, out: Any, *,
                            stream: int = 0, bias: Any = None, residual: Any = None, workspace: Any = None) -> Any:
         """Of the first `rows` rows that were quantised; `out` is of int32, float32, bfloat16 or float16."""
-        where = {"device": CUDA, "stream": stream or 1}
+        where: Dict[str, Any] = {"device": CUDA, "stream": stream or 1}
         n = weights.shape[0]
         to, work = view("out", out, tuple(OUTPUTS), **where), self._workspace(workspace, where)
         added = addend("bias", bias, n, **where), addend("residual", residual, rows * n, **where)
@@ -84,7 +84,7 @@ class CudaEngine(Handle):
     def multiply(self, weights: CudaWeights, x: Any, out: Any, room: CudaActivations, *, stream: int = 0,
                  bias: Any = None, residual: Any = None, workspace: Any = None) -> Any:
         """Quantises `x` in `room` and multiplies, by one kernel if that is quicker."""
-        where = {"device": CUDA, "stream": stream or 1}
+        where: Dict[str, Any] = {"device": CUDA, "stream": stream or 1}
         n, k = weights.shape
         of, to = view("x", x, tuple(FLOATS), **where), view("out", out, tuple(OUTPUTS), **where)
         rows, _ = rows_of("x", of, k)
@@ -98,7 +98,7 @@ class CudaEngine(Handle):
         call("cuda_check", self, stream, activations, rows)
 
     @staticmethod
-    def _workspace(workspace: Any, where: Any) -> Tuple[Any, int]:
+    def _workspace(workspace: Any, where: Dict[str, Any]) -> Tuple[Any, int]:
         if workspace is None:
             return None, 0
         found = view("workspace", workspace, ("uint8",), **where)

@@ -251,7 +251,7 @@ class Engine(Handle):
         """Counters by the names of gpuready_ternary_stats (ternary_c.h)."""
         stats = _declarations.Stats(size=c.sizeof(_declarations.Stats))
         call("get_stats", self, c.byref(stats))
-        found = {name: getattr(stats, name) for name, _ in stats._fields_[1:-1]}
+        found = {field[0]: getattr(stats, field[0]) for field in stats._fields_[1:-1]}
         return {name: value.decode(errors="replace") if isinstance(value, bytes) else value for name, value in found.items()}
 
     def summary(self) -> str:
