@@ -3,69 +3,55 @@
 beside torch's own. Vectors are cold: graphs go round at least 240 MB of weights. Matrices are compared with
 cuBLASLt's int8 product (torch._int_mm) and its fp8 product (torch._scaled_mm, e4m3, one scale a tensor, fast sums), with
 quantising of activations in all.
-Usage: ternary_torch.py LIBRARY [vectors|matrices|bits|pool]..."""
+Usage: ternary_torch.py [vectors|matrices|bits|pool]..., with the package `gpuready` (packaging/python_package.py FOLDER
+writes it) in PYTHONPATH, and the library in GPUREADY_TERNARY_LIBRARY"""
 import ctypes as c
-import os
-import pathlib
 import sys
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "examples"))
 import torch
-from ternary import BF16, F16, F32, Tensor, Ternary  # examples/ternary.py
+from gpuready.ternary import CudaEngine, Engine, Packed
+from gpuready.ternary._library import library
 
 VECTORS = [(2560, 2560), (13824, 2560), (2560, 6912), (20480, 3200), (5120, 27648), (55296, 5120), (8192, 8192), (28672, 8192)]
 MATRICES = [(m, n, k) for m in (512, 4096)
             for n, k in ((2560, 2560), (13824, 2560), (8192, 8192), (28672, 8192), (8192, 28672), (4096, 14336))]
-TYPES = {torch.float32: F32, torch.float16: F16, torch.bfloat16: BF16}
-OUT = {torch.int32: 0, torch.float32: 1, torch.bfloat16: 2}
+TYPES = torch.float32, torch.float16, torch.bfloat16
 
 
-def random_packed(t, n, k):
+def random_packed(n, k):
     """I2_S bytes of random codes, made on the GPU."""
     codes = torch.randint(0, 3, (n * k // 4, 4), dtype=torch.uint8, device="cuda")
     packed = (codes[:, 0] << 6) | (codes[:, 1] << 4) | (codes[:, 2] << 2) | codes[:, 3]
-    data = packed.cpu().numpy().tobytes() + bytes(c.c_float(0.75)) + bytes(28)
-    return t.handle("pack", b"i2_s-x86", c.c_int64(n), c.c_int64(k), data, c.c_size_t(len(data)), None, c.c_size_t(0), 0, 0)
+    return Packed.from_bytes("i2_s-x86", n, k, packed.cpu().numpy().tobytes() + bytes(c.c_float(0.75)) + bytes(28))
 
 
 class Layer:
-    def __init__(self, t, engine, packed, m, copies=1):
-        self.t, self.engine, self.m = t, engine, m
-        one = (c.c_void_p * 1)(packed.value)
-        self.weights = [t.handle("cuda_load", engine, one, c.c_size_t(1)) for _ in range(copies)]
-        n, k, size = c.c_int64(), c.c_int64(), c.c_size_t()
-        t.call("cuda_weights_info", self.weights[0], c.byref(n), c.byref(k), c.byref(size))
-        self.n, self.k, self.bytes = n.value, k.value, size.value
-        self.room = t.handle("cuda_activations_create", engine, c.c_int64(m), k)
-        t.call("cuda_prepare", engine, n, k, c.c_int64(m))
-        t.call("cuda_workspace", engine, n, k, c.c_int64(m), c.byref(size))
-        self.workspace = torch.empty(max(1, size.value), dtype=torch.uint8, device="cuda")
-        self.needed = size
+    def __init__(self, engine, packed, m, copies=1):
+        self.engine, self.m = engine, m
+        self.weights = [engine.load(packed) for _ in range(copies)]
+        self.k = self.weights[0].shape[1]
+        self.room = engine.activations(m, self.k)
+        engine.prepare(self.weights[0], m)
+        self.workspace = torch.empty(engine.workspace_bytes(self.weights[0], m), dtype=torch.uint8, device="cuda")
 
-    def stream(self):
-        return c.c_void_p(torch.cuda.current_stream().cuda_stream)
+    def where(self):
+        return {"stream": torch.cuda.current_stream().cuda_stream}
 
     def quantise(self, x):
-        self.t.call("cuda_quantise", self.engine, self.stream(), c.c_void_p(x.data_ptr()), TYPES[x.dtype],
-                    c.c_size_t(x.nbytes), self.room, c.c_int64(self.m))
-
-    def out(self, y):
-        return (c.c_int64(self.m), c.c_void_p(y.data_ptr()), OUT[y.dtype], c.c_size_t(y.nbytes),
-                c.c_void_p(self.workspace.data_ptr()), self.needed)
+        self.engine.quantise(x, self.room, self.k, **self.where())
 
     def multiply(self, y, copy=0):
-        self.t.call("cuda_multiply", self.engine, self.stream(), self.weights[copy], self.room, *self.out(y))
+        self.engine.multiply_quantised(self.weights[copy], self.room, self.m, y, workspace=self.workspace, **self.where())
 
     def values(self, x, y, copy=0):
-        self.t.call("cuda_multiply_values", self.engine, self.stream(), self.weights[copy], c.c_void_p(x.data_ptr()),
-                    TYPES[x.dtype], c.c_size_t(x.nbytes), self.room, *self.out(y))
+        self.engine.multiply(self.weights[copy], x, y, self.room, workspace=self.workspace, **self.where())
 
     def close(self):
         torch.cuda.synchronize()
-        self.t.destroy("cuda_activations", self.room)
+        self.room.close()
         for weights in self.weights:
-            self.t.destroy("cuda_weights", weights)
+            weights.close()
 
 
 def graph_us(work, calls, samples=7):
@@ -91,19 +77,17 @@ def graph_us(work, calls, samples=7):
     return sorted(once(replays) for _ in range(samples))[samples // 2] / calls
 
 
-def bits(t, engine):
+def bits(engine):
     """Every float type and output, eager and from a graph, against the engine that is on the CPU."""
-    os.environ["GPUREADY_TERNARY_DEVICE"] = "cpu"
-    cpu, wrong, checked = t.handle("engine_create", None), 0, 0
+    cpu, wrong, checked = Engine("cpu"), 0, 0
     for n, k in ((2560, 2560), (390, 1280), (4096, 4096)):
-        packed = random_packed(t, n, k)
-        on_cpu = t.handle("weights_from_packed", cpu, packed)
+        packed = random_packed(n, k)
+        on_cpu = cpu.load(packed)
         for m in (1, 2, 7, 16, 17, 64, 130, 512):
-            layer = Layer(t, engine, packed, m)
+            layer = Layer(engine, packed, m)
             for dtype in TYPES:
                 x = torch.randn(m, k, device="cuda").to(dtype)
-                host, expected = x.cpu(), torch.empty(m, n)
-                t.multiply(cpu, on_cpu, Tensor(host), m, Tensor(expected))
+                expected = cpu.multiply(on_cpu, x.cpu(), torch.empty(m, n))
                 for out in (torch.float32, torch.bfloat16):
                     eager, split, replayed = (torch.zeros(m, n, dtype=out, device="cuda") for _ in range(3))
                     layer.values(x, eager)
@@ -119,17 +103,15 @@ def bits(t, engine):
                         checked += 1
                         wrong += not torch.equal(y.cpu(), expected.to(out))
             layer.close()
-        t.destroy("weights", on_cpu)
-        t.destroy("packed", packed)
     print(f"bits: {checked} products of every type, eager and replayed, {wrong} differ from the CPU's")
 
 
-def vectors(t, engine):
+def vectors(engine):
     print("N x K: microseconds of a vector, cold, out bf16: from int8, from f32, from bf16")
     for n, k in VECTORS:
-        packed = random_packed(t, n, k)
+        packed = random_packed(n, k)
         copies = max(2, -(-240_000_000 // (n * k // 4)))
-        layer = Layer(t, engine, packed, 1, copies)
+        layer = Layer(engine, packed, 1, copies)
         y, x = torch.empty(1, n, dtype=torch.bfloat16, device="cuda"), torch.randn(1, k, device="cuda")
         half = x.bfloat16()
         layer.quantise(x)
@@ -138,10 +120,9 @@ def vectors(t, engine):
                  graph_us(lambda: [layer.values(half, y, i) for i in range(copies)], copies)]
         print(f"{n} x {k}: " + " ".join(f"{us:.2f}" for us in times), flush=True)
         layer.close()
-        t.destroy("packed", packed)
 
 
-def matrices(t, engine):
+def matrices(engine):
     print("M x N x K: microseconds, in and out bf16, quantising in all: ours, cuBLASLt int8, ratio, cuBLASLt fp8, ratio; "
           "without quantising the same")
     fp8 = torch.float8_e4m3fn
@@ -161,8 +142,8 @@ def matrices(t, engine):
         step = x.abs().amax().float().clamp(min=1e-5) / 448
         return (x.float() / step).to(fp8), step
     for m, n, k in MATRICES:
-        packed = random_packed(t, n, k)
-        layer = Layer(t, engine, packed, m)
+        packed = random_packed(n, k)
+        layer = Layer(engine, packed, m)
         x = torch.randn(m, k, device="cuda").bfloat16()
         y = torch.empty(m, n, dtype=torch.bfloat16, device="cuda")
         w = torch.randint(-1, 2, (n, k), dtype=torch.int8, device="cuda").t()  # columns follow each other
@@ -185,15 +166,14 @@ def matrices(t, engine):
         bare = row(lambda: layer.multiply(y), lambda: torch._int_mm(q, w), lambda: multiply_fp8(q8, step))
         print(f"{m} x {n} x {k}: {both}; {bare}", flush=True)
         layer.close()
-        t.destroy("packed", packed)
 
 
-def pool(t, engine):
+def pool(_engine):
     """The library's pool of device memory, on torch's context and streams."""
-    library, held, at = t.lib, c.c_void_p(), c.c_void_p()
+    held, at = c.c_void_p(), c.c_void_p()
 
     def call(name, *arguments):
-        status = library[f"gpuready_cuda_pool_{name}"](*arguments)
+        status = library()[f"gpuready_cuda_pool_{name}"](*arguments)
         if status != 0:
             raise RuntimeError(f"{name}: {status}")
     call("create", None, c.c_uint64(64 << 20), c.c_uint64(0), c.byref(held))
@@ -208,24 +188,22 @@ def pool(t, engine):
     start = time.perf_counter()
     same = all(once((20 << 20) - 4096 * i) == first for i in range(100))
     took = (time.perf_counter() - start) / 100 * 1e6
-    refused = library.gpuready_cuda_pool_allocate(held, c.c_size_t(80 << 20), stream, c.byref(at))
+    refused = library().gpuready_cuda_pool_allocate(held, c.c_size_t(80 << 20), stream, c.byref(at))
     released = c.c_uint64()
     call("trim", held, c.c_uint64(0), c.byref(released))
-    library.gpuready_cuda_pool_destroy(held)
+    library().gpuready_cuda_pool_destroy(held)
     print(f"pool on torch's context: the same block again: {same}, {took:.1f} us each; beyond the limit: status {refused}; "
           f"{released.value >> 20} MiB given back")
 
 
 def main():
-    t = Ternary(sys.argv[1])
     torch.manual_seed(1)
     torch.zeros(1, device="cuda")
-    engine = t.handle("cuda_create", None)
+    engine = CudaEngine()
     name = torch.cuda.get_device_name()
     print(name, "torch", torch.__version__)
-    for part in sys.argv[2:] or ["bits", "pool", "vectors", "matrices"]:
-        {"bits": bits, "vectors": vectors, "matrices": matrices, "pool": pool}[part](t, engine)
-    t.destroy("cuda", engine)
+    for part in sys.argv[1:] or ["bits", "pool", "vectors", "matrices"]:
+        {"bits": bits, "vectors": vectors, "matrices": matrices, "pool": pool}[part](engine)
 
 
 if __name__ == "__main__":

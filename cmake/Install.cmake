@@ -10,6 +10,9 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/gpuready DESTINATION ${CMAKE_INS
   FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 install(TARGETS gpuready_shared EXPORT gpureadyTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
 
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/bindings/rust/ DESTINATION ${CMAKE_INSTALL_DATADIR}/gpuready-ternary COMPONENT library
+  PATTERN target EXCLUDE PATTERN Cargo.lock EXCLUDE)
+
 # With what they are made of.
 set(archives machine host jobs value ternary ternary_device kernels device base fmt)
 foreach(name ${archives} zstd)

@@ -21,6 +21,8 @@ import tarfile
 import time
 import zipfile
 
+import python_package
+
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
 SUMMARY = "Is every GPU in this machine ready for work? Answers with proof"
 LICENCE = "MIT"
@@ -100,18 +102,14 @@ def readme():
 
 def wheel(options):
     """PEP 427. The program is a script of the wheel, so an installer puts it on PATH as it is."""
-    schemas = [SOURCE / f"schema/{name}.schema.json" for name in ("report", "status", "ternary-inspect", "ternary-convert",
-                                                                  "ternary-verify", "ternary-bench")]
-    types = subprocess.run([sys.executable, SOURCE / "packaging/python_types.py", *schemas], check=True,
-                           capture_output=True).stdout
     info, tag = f"gpuready-{options.version}.dist-info", f"py3-none-manylinux_2_28_{options.machine}"
     metadata = (f"Metadata-Version: 2.1\nName: gpuready\nVersion: {options.version}\nSummary: {SUMMARY}\n"
                 f"License: {LICENCE}\nRequires-Python: >=3.8\nClassifier: Operating System :: POSIX :: Linux\n"
                 f"Classifier: Typing :: Typed\nDescription-Content-Type: text/markdown\n\n{readme()}")
+    libraries = [path for path in options.stage.glob("lib/libgpuready-ternary.so.*") if not path.is_symlink()]
     files = {
-        **{f"gpuready/{file.name}": file.read_bytes() for file in sorted((SOURCE / "packaging/python").glob("*.py"))},
-        "gpuready/types.py": types,
-        "gpuready/py.typed": b"",
+        **python_package.files(),
+        **{"gpuready/ternary/libgpuready-ternary.so": library.read_bytes() for library in libraries[:1]},
         f"gpuready-{options.version}.data/scripts/gpuready": (options.stage / "bin/gpuready").read_bytes(),
         f"{info}/licenses/LICENSE": (SOURCE / "LICENSE").read_bytes(),
         f"{info}/licenses/THIRD-PARTY.txt": (options.stage / NOTICES).read_bytes(),

@@ -16,7 +16,7 @@ TOKEN = re.compile(r"""(?P<comment>//[^\n]*|/\*.*?\*/)|(?P<code>R"(?P<d>[^(\s]*)
 FILE = re.compile(r"(?<![\w/.*{}~:>-])((?:[\w.-]+/)*[\w.-]*\w\.(?:h|hpp|cc|c|cu|cuh|py|sh|md|awk|cmake|txt))(?![\w/*{}-]|\.\w)")
 FUNCTION = re.compile(r"(?<![\w:.>~@$-])((?:\w+::)*~?[a-z]\w{3,})\(\)")
 FOLDERS = ("src", "include", "tests", "docs", "scripts", "cmake", "adapters", "examples", "benchmarks", "schema",
-           "packaging")
+           "packaging", "bindings")
 
 paths = [path for folder in FOLDERS for path in (SOURCE / folder).rglob("*") if path.is_file()]
 paths += [path for path in SOURCE.iterdir() if path.is_file()]

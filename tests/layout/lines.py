@@ -6,7 +6,7 @@ import sys
 
 root = pathlib.Path(sys.argv[1])
 documents = [*root.glob("*.md"), *root.glob("docs/*.md"), *root.glob("docs/decisions/*.md"), *root.glob("tests/*/README.md"),
-             *root.glob("examples/*/README.md")]
+             *root.glob("examples/*/README.md"), *root.glob("bindings/*/README.md")]
 wide = [f"{path.relative_to(root)}:{number}: {len(line)} columns"
         for path in sorted(documents)
         for number, line in enumerate(path.read_text().splitlines(), 1)

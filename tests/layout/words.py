@@ -11,9 +11,9 @@ import pathlib
 import re
 import sys
 
-# "there is no GPU" and "is no longer" are English.
+# "there is no GPU" and "is no longer" are English; "is None" is Python.
 PHRASES = {
-    "is no X": r"(?<!there )(?<!There )\b(?:is|are|was|were) (?:no|none)\b(?! (?:longer|more|less|later|earlier))",
+    "is no X": r"(?<!there )(?<!There )\b(?:is|are|was|were) (?:no|(?-i:none))\b(?! (?:longer|more|less|later|earlier))",
     "alone": r"\balone\b",
     "is told": r"\b(?:is|are|was|were|be|been|being) told\b",
     ", of which": r", of which\b",
@@ -64,7 +64,7 @@ def count(root):
     found = collections.defaultdict(list)  # area -> [(path, line, phrase)]
     files = 0
     paths = [root / name for name in OURS] + list(root.glob("*.md"))
-    for folder in ("src", "include", "docs", "schema", "tests", "scripts", "cmake", "adapters", "examples", "benchmarks"):
+    for folder in ("src", "include", "docs", "schema", "tests", "scripts", "cmake", "adapters", "examples", "benchmarks", "bindings"):
         paths += (root / folder).rglob("*")
     for path in sorted(paths):
         name = path.relative_to(root)

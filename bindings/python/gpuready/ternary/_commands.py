@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from typing import Optional, Union
 
-from . import Names, _file, _words, run
-from .types import TernaryBench, TernaryConvert, TernaryInspect, TernaryVerify
+from .. import Names, _file, _words, run
+from ..types import TernaryBench, TernaryConvert, TernaryInspect, TernaryVerify
 
 __all__ = ["bench", "convert", "inspect", "verify"]
 _Path = Union[str, "os.PathLike[str]"]
