@@ -12,6 +12,7 @@ FLOATS = {"float32": 0, "float16": 1, "bfloat16": 2}  # gpuready_ternary_type
 OUTPUTS = {"int32": 0, "float32": 1, "bfloat16": 2, "float16": 3}  # gpuready_ternary_output
 SIZES = {"float32": 4, "float16": 2, "bfloat16": 2, "int32": 4, "int8": 1, "uint8": 1}
 _CODES = {(0, 8): "int8", (1, 8): "uint8", (0, 32): "int32", (2, 16): "float16", (2, 32): "float32", (4, 16): "bfloat16"}
+_TYPES = {"<f4": "float32", "<f2": "float16", "|i1": "int8", "|u1": "uint8", "<i4": "int32"}  # numpy's
 CPU, CUDA = 1, 2  # DLPack's kinds of device
 
 
@@ -71,7 +72,8 @@ def view(what: str, array: Any, types: Sequence[str], *, device: int = CPU, writ
             raise _wrong(f"{what} is read-only")
         if not _contiguous(its["shape"], strides):
             raise _wrong(f"the elements of {what} do not follow each other: make it contiguous")
-        found = View(address, array.dtype.name if array.dtype.isnative else str(array.dtype), tuple(its["shape"]), CPU, array)
+        name = _TYPES.get(its["typestr"]) or (array.dtype.name if array.dtype.isnative else str(array.dtype))
+        found = View(address, name, its["shape"], CPU, array)
     elif hasattr(array, "__dlpack__"):
         capsule = array.__dlpack__(stream=stream) if stream is not None else array.__dlpack__()
         it = c.cast(_pointer(capsule, b"dltensor"), c.POINTER(_DLTensor)).contents

@@ -3,6 +3,7 @@ What ternary_cuda.h says of captures, threads and lifetimes holds here."""
 from __future__ import annotations
 
 import ctypes as c
+import functools
 from typing import Any, Dict, Optional, Tuple
 
 from ._arrays import CUDA, FLOATS, OUTPUTS, addend, rows_of, view
@@ -18,7 +19,7 @@ class CudaWeights(Handle):
         call("cuda_weights_info", self, c.byref(rows), c.byref(cols), c.byref(size))
         return rows.value, cols.value, size.value
 
-    @property
+    @functools.cached_property
     def shape(self) -> Tuple[int, int]:
         return self._info()[:2]
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ctypes as c
+import functools
 import mmap
 import os
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
@@ -73,7 +74,7 @@ class Packed(Handle):
         call("packed_info", self, c.byref(rows), c.byref(cols), c.byref(size), c.byref(saved))
         return rows.value, cols.value, size.value, saved.value
 
-    @property
+    @functools.cached_property
     def shape(self) -> Tuple[int, int]:
         return self._info()[:2]
 
@@ -146,7 +147,7 @@ class Weights(Handle):
         call("weights_info", self, c.byref(rows), c.byref(cols), c.byref(on_device))
         return rows.value, cols.value, on_device.value
 
-    @property
+    @functools.cached_property
     def shape(self) -> Tuple[int, int]:
         return self._info()[:2]
 
