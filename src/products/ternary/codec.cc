@@ -12,6 +12,7 @@
 #include "ternary/levels.h"
 #include "ternary/shape.h"
 #include "ternary/share.h"
+#include "ternary/workers.h"
 
 namespace gpuready::ternary {
 namespace {
@@ -202,6 +203,7 @@ Result<Codes> v0::decode(const EncodedView& from, unsigned threads) {
       return fail(ErrorKind::not_ternary,
                   std::string(f.name) + " has four levels and no zero; it can only be dequantised");
     }
+    TRY(check_threads(threads));
     auto scales = TRY(scales_of(from));
     Codes codes;
     codes.shape = from.shape;
@@ -235,6 +237,7 @@ Result<Encoded> v0::encode(const Codes& codes, FormatId to, const EncodeOptions&
       return fail(ErrorKind::not_ternary,
                   std::string(format(to).name) + " has four levels and no zero; quantise to it");
     }
+    TRY(check_threads(options.threads));
     const auto count = TRY(check_codes(codes));
     const auto scales = TRY(regroup(codes, static_cast<std::size_t>(format(to).scale_block)));
     auto started = TRY(start_encoded(to, codes.shape, options));
