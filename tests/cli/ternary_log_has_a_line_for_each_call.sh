@@ -9,5 +9,3 @@ GPUREADY_TERNARY_LOG=1 expect_exit 0 "$GPUREADY" ternary bench --tier scalar --t
 grep -qE "$product" <<<"$err" || die "not on standard error: $err"
 GPUREADY_TERNARY_LOG=0 expect_exit 0 "$GPUREADY" ternary bench --tier scalar --threads 1 --shape 3x64x256
 [[ "$err" != *gpuready-ternary* ]] || die "a log though it is off: $err"
-GPUREADY_TERNARY_LOG=$PWD/none/calls.log expect_exit 2 "$GPUREADY" ternary bench --tier scalar --shape 3x64x256
-expect_in GPUREADY_TERNARY_LOG "$err"

@@ -53,6 +53,8 @@ expect "scalar: ${product#product: }" env GPUREADY_TERNARY_TIER=scalar "$build/c
 GPUREADY_TERNARY_DEVICE=cuda expect "2 fallbacks" "$build/consumer/shared"
 said=$(GPUREADY_TERNARY_DEVICE=cuda GPUREADY_TERNARY_STRICT=1 "$build/consumer/shared") && fail "strict: $said"
 [[ "$said" == *"has no code for GPUs"* ]] || fail "strict: $said"
+said=$(GPUREADY_TERNARY_LOG=$build/none/log "$build/consumer/shared") && fail "a log that cannot be written: $said"
+[[ "$said" == *GPUREADY_TERNARY_LOG*none/log* ]] || fail "a log that cannot be written: $said"
 "$cc" -pthread -I"$root/include" -o "$build/c_api" "$source/tests/unit/products/ternary/device/c_api.c" -L"$folder" -lgpuready-ternary -lm
 LD_LIBRARY_PATH=$folder "$build/c_api" >/dev/null || fail "the C interface's test"
 if command -v pkg-config >/dev/null; then
