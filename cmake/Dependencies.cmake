@@ -1,6 +1,5 @@
 # Every outside library, in one place. docs/dependencies.md says why each is here.
 # All are Debian packages and are linked statically into the one binary, unless a distribution wants its own.
-option(GPUREADY_SHARED_LIBRARIES "Link the system's shared libraries, libstdc++ too" OFF)
 find_package(Threads REQUIRED)
 # Headers of a newer release of the system (scripts/setup.sh), where its own lacks them.
 if(EXISTS ${PROJECT_SOURCE_DIR}/build/packages)
@@ -42,10 +41,3 @@ if(GPUREADY_SHARED_LIBRARIES)
 else()
   target_link_libraries(gpuready_archive_file INTERFACE gpuready_zstd_file gpuready_lzma_file gpuready_z_file)
 endif()
-# The compiler's run time; no exception crosses an interface, so a program may have a C++ library of its own.
-set(GPUREADY_RUNTIME -static-libgcc -static-libstdc++)
-if(GPUREADY_SHARED_LIBRARIES)
-  set(GPUREADY_RUNTIME "")
-endif()
-
-find_program(GPUREADY_AWK NAMES awk mawk gawk REQUIRED)

@@ -1,10 +1,6 @@
 # What `cmake --install` gives other programs, for find_package(): gpuready::gpuready (the C interface,
 # shared; also for pkg-config) and, in C++ and static, gpuready::machine (gpu_info.h and the values that
-# it returns), gpuready::ternary and gpuready::ternary_device. All paths are relative: the prefix may be
-# moved.
-include(CMakePackageConfigHelpers)
-set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/gpuready)
-
+# it returns), gpuready::ternary and gpuready::ternary_device.
 include(${CMAKE_CURRENT_LIST_DIR}/InstallProgram.cmake)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/gpuready DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT library
   FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
@@ -23,14 +19,4 @@ foreach(name machine ternary)
   target_compile_features(gpuready_${name} INTERFACE cxx_std_20)
 endforeach()
 
-install(EXPORT gpureadyTargets NAMESPACE gpuready:: DESTINATION ${package_folder})
-write_basic_package_version_file(${PROJECT_BINARY_DIR}/package/gpureadyConfigVersion.cmake
-  COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_SOURCE_DIR}/cmake/gpureadyConfig.cmake
-  ${PROJECT_BINARY_DIR}/package/gpureadyConfigVersion.cmake DESTINATION ${package_folder})
-
-file(RELATIVE_PATH GPUREADY_PC_PREFIX
-  ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
-configure_file(${PROJECT_SOURCE_DIR}/cmake/gpuready.pc.in ${PROJECT_BINARY_DIR}/package/gpuready.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/package/gpuready.pc
-  DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT library)
+gpuready_package(gpuready "Finds and tests GPUs, and multiplies ternary weights (the C interface)")

@@ -26,6 +26,15 @@ if(GPUREADY_FUZZ)
 endif()
 target_include_directories(gpuready_options INTERFACE
   ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/src/products ${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR}/generated)
+option(GPUREADY_SHARED_LIBRARIES "Link the system's shared libraries, libstdc++ too" OFF)
+# The compiler's run time; no exception crosses an interface, so a program may have a C++ library of its own.
+set(GPUREADY_RUNTIME -static-libgcc -static-libstdc++)
+if(GPUREADY_SHARED_LIBRARIES)
+  set(GPUREADY_RUNTIME "")
+endif()
+# All addresses are filled in at the start, and what holds them is then read-only.
+set(GPUREADY_FULL_RELRO -Wl,-z,relro,-z,now)
+find_program(GPUREADY_AWK NAMES awk mawk gawk REQUIRED)
 find_program(CCACHE ccache)
 if(CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})

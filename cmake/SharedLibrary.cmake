@@ -3,17 +3,7 @@
 # Each is called c_api*.cc: Unity.cmake leaves these alone.
 file(GLOB_RECURSE c_api CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*/c_api*.cc)
 add_library(gpuready_shared SHARED ${c_api})
-set_target_properties(gpuready_shared PROPERTIES
-  OUTPUT_NAME gpuready EXPORT_NAME gpuready VERSION ${PROJECT_VERSION} SOVERSION 0
-  LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/exports.map)
+set_target_properties(gpuready_shared PROPERTIES EXPORT_NAME gpuready)
+gpuready_c_library(gpuready_shared gpuready)
 target_link_libraries(gpuready_shared PRIVATE gpuready_options gpuready_report gpuready_machine gpuready_device gpuready_ternary_device
   gpuready_pack_report gpuready_vm_report)
-target_include_directories(gpuready_shared INTERFACE
-  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-target_link_options(gpuready_shared PRIVATE -Wl,--as-needed ${GPUREADY_FULL_RELRO}
-  -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/exports.map)
-if(NOT GPUREADY_SANITIZE)
-  target_link_options(gpuready_shared PRIVATE -Wl,--no-undefined -Wl,--exclude-libs,ALL
-    ${GPUREADY_RUNTIME} -Wl,--gc-sections)
-  gpuready_glibc_floor(gpuready_shared)
-endif()

@@ -4,7 +4,8 @@
 // Codes: a weight is w in {-1, 0, +1} times a scale. Matrices are row-major: `rows` output features
 // (N) by `cols` input features (K); activations are M rows of K.
 //
-// Nothing here prints or exits; every failure is an Error with a kind, also where memory runs out
+// Nothing here exits, and nothing prints unless GPUREADY_TERNARY_LOG asks for a line a call
+// (docs/fakes-and-variables.md). Every failure is an Error with a kind, also where memory runs out
 // or an enum has a value that does not exist. What returns no Result can throw std::bad_alloc.
 // Results do not depend on the caller's rounding mode or flush to zero, which are left as they
 // were.
@@ -15,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +35,25 @@ inline namespace v0 {
 using gpuready::Error;
 using gpuready::ErrorKind;
 using gpuready::Result;
+
+// ---- Ending calls early -------------------------------------------------------------------------
+
+// While it lives, calls of this thread return ErrorKind::cancelled when `token` is asked to stop,
+// by any thread: a call that begins later at once, one that is under way between two pieces of its
+// work, and one that waits for an engine when its turn comes. What it writes to is then undefined;
+// engines work on. A GPU ends the product, or the part of one, that it has begun. Scopes nest; the
+// innermost counts.
+class StopScope {
+ public:
+  explicit StopScope(std::stop_token token);
+  ~StopScope();
+  StopScope(const StopScope&) = delete;
+  StopScope& operator=(const StopScope&) = delete;
+
+ private:
+  std::stop_token token_;
+  const std::stop_token* before_;
+};
 
 // ---- Formats ------------------------------------------------------------------------------------
 
@@ -125,6 +146,9 @@ struct Codes {
   std::int64_t scale_block = 0;     // weights, over the whole tensor, that share a scale; 0: all
   std::vector<float> scales;        // 1, or ceil(rows * cols / scale_block)
 };
+
+// More than this many threads are a bad_input error, here and in EngineOptions.
+inline constexpr unsigned kMostThreads = 1024;
 
 struct EncodeOptions {
   std::optional<Tiling> tiling;  // default: published_tiling(), else the first tiling that fits
@@ -311,8 +335,9 @@ struct EngineOptions {
 };
 
 // Multiplies on the CPU. Its threads persist, as many of them work on a call as help it, and none
-// spins for longer than 50 us after it. Any thread may call; calls on one engine are made one
-// after the other. In a process that was forked later the engine has lost its threads, and each
+// spins for longer than 50 us after it. Any thread may call. Calls on one engine are made one after
+// the other; calls on two engines run at the same time, by the same threads where both have one
+// EngineOptions::pool. In a process that was forked later the engine has lost its threads, and each
 // call works only on its caller's thread.
 class CpuEngine {
  public:

@@ -1,6 +1,9 @@
 /* The C interface of gpuready/ternary_device.h: ternary (1.58-bit) weights on the best device of
  * this machine. Caller-owned memory, opaque handles, no exceptions; every function may be called
- * from any thread, calls on one engine are made one after the other. Sizes are numbers of elements
+ * from any thread. Products and quantisations on one engine are made one after the other, each by
+ * all the threads that it is worth; a second engine works at the same time, by the same threads
+ * where both have one pool_run. In a process that was forked later an engine without a GPU works on
+ * the caller's thread; one with a GPU gives GPUREADY_UNSUPPORTED. Sizes are numbers of elements
  * and are all checked: nothing is read or written beyond them. A struct begins with `size`, which
  * the caller sets to sizeof. A smaller size is refused; of a larger one, which a newer header has,
  * what this library does not know must be zero in options, and is set to zero in results. Fields
@@ -44,7 +47,7 @@ typedef struct gpuready_ternary_options {
   int32_t strict;             /* 1: yes, -1: no, 0: as the environment says */
   int32_t force_cpu_fallback; /* the same */
   uint64_t memory_limit_bytes, expected_bytes;
-  uint32_t threads; /* of the CPU's part */
+  uint32_t threads; /* of the CPU's part, at most GPUREADY_TERNARY_THREADS_MAX; 0: all CPUs */
   /* Number of consecutive errors after which the device is not used: 0 is 3, -1 is never. */
   int32_t breaker_errors;
   /* Calls on the CPU, or time, after which it is tried again: 0 is 1000 and 30000. */
@@ -59,7 +62,7 @@ typedef struct gpuready_ternary_options {
   uint32_t pool_threads;
 } gpuready_ternary_options;
 
-enum { GPUREADY_TERNARY_TEXT_MAX = 256 };
+enum { GPUREADY_TERNARY_TEXT_MAX = 256, GPUREADY_TERNARY_THREADS_MAX = 1024 };
 
 typedef struct gpuready_ternary_stats {
   size_t size;
@@ -182,8 +185,8 @@ typedef enum gpuready_ternary_form {
   GPUREADY_TERNARY_THREE_TRITS = 1 /* smaller; docs/ternary.md says where it is quicker */
 } gpuready_ternary_form;
 
-/* Here and below `threads` work, only for the call; 0: as many as this process has CPUs. The bytes
- * do not depend on their number. */
+/* Here and below `threads` (at most GPUREADY_TERNARY_THREADS_MAX) work, only for the call; 0: as
+ * many as this process has CPUs. The bytes do not depend on their number. */
 /* From bytes of a format, of any alignment; `scales` where the format keeps them beside. */
 GPUREADY_API gpuready_status gpuready_ternary_pack(const char* format, int64_t rows, int64_t cols,
                                                    const void* bytes, size_t byte_count,
@@ -244,12 +247,44 @@ GPUREADY_API gpuready_status gpuready_ternary_gguf_pack(const gpuready_ternary_g
 
 GPUREADY_API gpuready_status gpuready_ternary_get_stats(gpuready_ternary_engine* engine,
                                                         gpuready_ternary_stats* stats);
+
+/* The products that one kernel computed, on this host's clock, with copies and failed tries. */
+typedef struct gpuready_ternary_kernel_stats {
+  size_t size;
+  uint64_t calls;
+  double time_ms;
+  char kernel[GPUREADY_TERNARY_TEXT_MAX]; /* "avx512-vnni" */
+} gpuready_ternary_kernel_stats;
+
+/* Sets *count to how many kernels computed products, and fills `stats` with the one with this
+ * index, where there is one; else only its `size` stays. */
+GPUREADY_API gpuready_status gpuready_ternary_get_kernel_stats(gpuready_ternary_engine* engine,
+                                                               size_t index,
+                                                               gpuready_ternary_kernel_stats* stats,
+                                                               size_t* count);
 /* Texts are cut to fit and end with NUL: the kernel of the last product ("avx512-vnni"), and one
  * line of statistics. */
 GPUREADY_API gpuready_status gpuready_ternary_active_kernel(gpuready_ternary_engine* engine,
                                                             char* text, size_t capacity);
 GPUREADY_API gpuready_status gpuready_ternary_summary(gpuready_ternary_engine* engine, char* text,
                                                       size_t capacity);
+
+/* ---- Ending calls early ----------------------------------------------------------------------
+ */
+
+/* One request to stop, which any thread makes, for the calls of the threads that use it. */
+typedef struct gpuready_ternary_cancel gpuready_ternary_cancel;
+
+GPUREADY_API gpuready_status gpuready_ternary_cancel_create(gpuready_ternary_cancel** cancel);
+/* Null is allowed. Threads that still use it can no longer be asked to stop. */
+GPUREADY_API void gpuready_ternary_cancel_destroy(gpuready_ternary_cancel* cancel);
+/* From now on this thread's calls of this header return GPUREADY_CANCELLED when the request is
+ * made: a call that begins later at once, one that is under way between two pieces of its work, and
+ * one that waits for an engine when its turn comes. What it writes to is then undefined; engines
+ * work on. A GPU ends the product that it has begun. Null: this thread is no longer asked. */
+GPUREADY_API gpuready_status gpuready_ternary_cancel_use(gpuready_ternary_cancel* cancel);
+/* Makes the request. It stays: later calls need another one. */
+GPUREADY_API gpuready_status gpuready_ternary_cancel_request(gpuready_ternary_cancel* cancel);
 
 #ifdef __cplusplus
 }

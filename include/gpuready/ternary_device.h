@@ -11,10 +11,13 @@
 // and the CPU does the call, unless the engine is strict: then it is returned, and what `out` holds
 // is not defined. A device that is lost is never tried again.
 //
-// Every function may be called from any thread; calls on one engine are made one after the other.
-// In a process that was forked later an engine without a GPU works on the caller's thread, and one
-// with a GPU gives an `unsupported` error: drivers do not work there. A layer on CpuEngine that
-// costs less than a microsecond a call (benchmarks/ternary_layer.cc).
+// Every function may be called from any thread. Products and quantisations on one engine are made
+// one after the other, each by all the threads that it is worth; a second engine works at the same
+// time, and shares the first one's threads where both have one EngineOptions::pool. StopScope ends
+// calls early. In a process that was forked later an engine without a GPU works on the caller's
+// thread, also where the CPU was forced from the beginning, and one with a GPU gives an
+// `unsupported` error: drivers do not work there. A layer on CpuEngine that costs less than a
+// microsecond a call (benchmarks/ternary_layer.cc).
 #pragma once
 
 #include <chrono>
@@ -85,6 +88,13 @@ struct DeviceOptions {
 enum class BreakerState { closed, open, half_open };
 std::string_view to_string(BreakerState state);
 
+// The products that one kernel computed, on this host's clock, with copies and failed tries.
+struct KernelStats {
+  std::string kernel;  // as DeviceEngine::kernel_for() names it
+  std::uint64_t calls = 0;
+  double time_ms = 0;
+};
+
 // Counted since the engine was made, or since reset_stats().
 struct DeviceStats {
   std::string device_type;  // where a call runs now: "cuda", "vulkan", "cpu"
@@ -95,6 +105,7 @@ struct DeviceStats {
   std::uint64_t quantization_operations = 0, matmul_operations = 0;
   double total_time_ms = 0;  // on this host's clock, with copies, failed tries and fallbacks
   double quantization_time_ms = 0, matmul_time_ms = 0;
+  std::vector<KernelStats> kernels;  // in the order of their first products
   std::uint64_t gpu_operations = 0, cpu_operations = 0;
   std::uint64_t failed_operations = 0;  // that returned an error, the caller's too
   // Operations that a GPU was meant to do and the CPU did.

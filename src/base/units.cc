@@ -1,8 +1,8 @@
 #include "base/units.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
+
+#include "base/print/printed.h"
 
 namespace gpuready {
 
@@ -14,8 +14,8 @@ std::string format_bytes(std::uint64_t bytes) {
     value /= 1024;
     ++unit;
   }
-  if (unit == 0 || value == std::floor(value)) return fmt::format("{:.0f} {}", value, kUnits[unit]);
-  return fmt::format("{:.1f} {}", value, kUnits[unit]);
+  if (unit == 0 || value == std::floor(value)) return printed("%.0f %s", value, kUnits[unit]);
+  return printed("%.1f %s", value, kUnits[unit]);
 }
 
 std::string format_rate(double bytes_per_second) {
@@ -25,13 +25,13 @@ std::string format_rate(double bytes_per_second) {
     bytes_per_second /= 1000;
     ++unit;
   }
-  return fmt::format("{:.3g} {}", bytes_per_second, kUnits[unit]);
+  return printed("%.3g %s", bytes_per_second, kUnits[unit]);
 }
 
 std::string format_duration_ms(double milliseconds) {
-  if (milliseconds >= 1000) return fmt::format("{:.2f} s", milliseconds / 1000);
-  if (milliseconds >= 1) return fmt::format("{:.1f} ms", milliseconds);
-  return fmt::format("{:.1f} us", milliseconds * 1000);
+  if (milliseconds >= 1000) return printed("%.2f s", milliseconds / 1000);
+  if (milliseconds >= 1) return printed("%.1f ms", milliseconds);
+  return printed("%.1f us", milliseconds * 1000);
 }
 
 std::string format_percent(double fraction, int decimals) {
@@ -39,11 +39,11 @@ std::string format_percent(double fraction, int decimals) {
   double scaled = fraction * scale;
   // A coverage of 99.98% must never read "100%".
   scaled = fraction < 1 ? std::floor(scaled + 1e-9) : std::round(scaled);
-  return fmt::format("{:.{}f}%", scaled / std::pow(10.0, decimals), decimals);
+  return printed("%.*f%%", decimals, scaled / std::pow(10.0, decimals));
 }
 
 std::string format_hex(std::uint64_t value, int digits) {
-  return fmt::format("0x{:0{}x}", value, digits);
+  return printed("0x%0*llx", digits, static_cast<unsigned long long>(value));
 }
 
 }  // namespace gpuready

@@ -1,19 +1,20 @@
 #!/usr/bin/env bash
-# libgpuready.so exports the functions that its headers declare: no more, no less. And it promises
-# what the binary does: glibc alone, and none newer than 2.28.
-# Usage: exports.sh SOURCE LIBRARY [CC]
+# A library exports the functions that its headers declare: no more, no less, each with the version that
+# cmake/exports.map gives it. And it promises what the binary does: glibc alone, and none newer than 2.28.
+# Usage: exports.sh SOURCE LIBRARY SONAME CC HEADER...
 set -euo pipefail
-source=$1 library=$2 cc=${3:-cc}
+source=$1 library=$2 soname=$3 cc=$4
+fail() { echo "exports: $library: $*" >&2; exit 1; }
 
-declared=$(for header in "$source"/include/gpuready/{gpuready,*_c}.h; do
-             "$cc" -E -P -I "$source/include" "$header" | tr '\n' ' ' |
-               grep -oE 'visibility\("default"\)\)\)[^;(]*\(' | grep -oE '[A-Za-z0-9_]+ *\($' | tr -d ' ('
+abi=$(grep -oE 'GPUREADY_ABI_VERSION = [0-9]+' "$source/include/gpuready/gpuready.h" | grep -oE '[0-9]+')
+declared=$(for header in "${@:5}"; do
+             "$cc" -E -P -I "$source/include" "$source/include/gpuready/$header" | tr '\n' ' ' |
+               grep -oE 'visibility\("default"\)\)\)[^;(]*\(' | grep -oE '[A-Za-z0-9_]+ *\($' | tr -d ' (' |
+               sed "s/\$/@@GPUREADY_$abi/"
            done | sort -u)
-exported=$(nm -D --defined-only "$library" | awk '{print $NF}' | sort)
-[ "$(wc -l <<<"$declared")" -ge 20 ] || { echo "exports: the headers were not understood" >&2; exit 1; }
-diff <(echo "$declared") <(echo "$exported") >&2 ||
-  { echo "exports: < is declared alone, > is exported alone" >&2; exit 1; }
+exported=$(readelf -W --dyn-syms "$library" | awk '$7 != "UND" && $4 == "FUNC" { print $8 }' | sort)
+[ "$(wc -l <<<"$declared")" -ge 20 ] || fail "the headers were not understood"
+diff <(echo "$declared") <(echo "$exported") >&2 || fail "< is declared alone, > is exported alone"
 
-[ "$(readelf -d "$library" | sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p')" = libgpuready.so.0 ] ||
-  { echo "exports: the name is not libgpuready.so.0" >&2; exit 1; }
+[ "$(readelf -d "$library" | sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p')" = "$soname" ] || fail "the name is not $soname"
 "$source/scripts/check_binary.sh" "$library"

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "ternary/call_log.h"
 #include "ternary/compute.h"
 #include "ternary/cpu/tiers.h"
 #include "ternary/engine.h"
@@ -79,6 +80,7 @@ Result<std::shared_ptr<detail::ActivationRows>> quantise_rows(detail::CpuEngine*
   const kernels::Table& table = vector_table();
   const std::size_t height = static_cast<std::size_t>(rows), width = static_cast<std::size_t>(cols);
   std::unique_lock<std::mutex> lock;
+  const CallLog log;
   detail::Crew crew{};
   if (engine != nullptr && !engine->forked()) {
     lock = std::unique_lock(engine->mutex);
@@ -90,7 +92,8 @@ Result<std::shared_ptr<detail::ActivationRows>> quantise_rows(detail::CpuEngine*
   // Rows are begun in their order, and each that is begun is done: so the first bad one is found.
   std::atomic<std::size_t> next{0}, bad{height};
   const bool done = crew.run(parts, [&](unsigned part) {
-    for (std::size_t row; (row = next.fetch_add(1, std::memory_order_relaxed)) < height;) {
+    for (std::size_t row;
+         !crew.stop.requested() && (row = next.fetch_add(1, std::memory_order_relaxed)) < height;) {
       if (quantise_row(table, row_of(values, row, width, room.data() + part * width), row, *made))
         continue;
       next.store(height, std::memory_order_relaxed);
@@ -98,7 +101,14 @@ Result<std::shared_ptr<detail::ActivationRows>> quantise_rows(detail::CpuEngine*
       }
     }
   });
-  TRY(all_done(done));
+  TRY(all_done(done, crew.stop));
+  if (log.on()) {
+    log.write({.what = "activations",
+               .m = rows,
+               .weights = {0, cols},
+               .threads = parts,
+               .bytes = values.bytes.size()});
+  }
   if (const std::size_t row = bad.load(); row != height) {
     const float* x = row_of(values, row, width, room.data());
     const std::size_t at = static_cast<std::size_t>(

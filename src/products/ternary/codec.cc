@@ -11,6 +11,7 @@
 #include "ternary/levels.h"
 #include "ternary/shape.h"
 #include "ternary/share.h"
+#include "ternary/workers.h"
 
 namespace gpuready::ternary {
 namespace {
@@ -250,6 +251,7 @@ Result<void> finish_encoded(Encoded& encoded, std::span<std::uint8_t> bytes,
 Result<Codes> v0::decode(const EncodedView& from, unsigned threads) {
   return compute([&]() -> Result<Codes> {
     const Format& f = format(from.format);
+    TRY(check_threads(threads));
     if (f.four_levels) return decode_levels(from);
     auto scales = TRY(scales_of(from));
     Codes codes;
@@ -280,6 +282,7 @@ Result<Codes> v0::decode(const EncodedView& from, unsigned threads) {
 
 Result<Encoded> v0::encode(const Codes& codes, FormatId to, const EncodeOptions& options) {
   return compute([&]() -> Result<Encoded> {
+    TRY(check_threads(options.threads));
     if (format(to).four_levels) return encode_levels(codes, to, options);
     const auto count = TRY(check_codes(codes));
     const auto scales = TRY(regroup(codes, static_cast<std::size_t>(format(to).scale_block)));

@@ -1,5 +1,5 @@
 // How every public function computes: with the same rounding whatever its caller has set, and with
-// an error instead of an exception where memory runs out.
+// an error instead of an exception where memory runs out or the caller asks to stop.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "base/result.h"
+#include "ternary/stop.h"
 
 namespace gpuready::ternary {
 
@@ -34,9 +35,12 @@ inline std::unexpected<Error> out_of_memory() {
 // Runs `body`, which returns a Result.
 template <class Body>
 auto compute(Body&& body) -> decltype(body()) {
+  if (StopSignal::of_this_thread().requested()) return cancelled();
   const DefaultRounding rounding;
   try {
     return body();
+  } catch (const Cancelled&) {
+    return cancelled();
   } catch (const std::bad_alloc&) {
     return out_of_memory();
   } catch (const std::length_error&) {

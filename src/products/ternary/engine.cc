@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "base/text.h"
+#include "ternary/call_log.h"
 #include "ternary/compute.h"
 #include "ternary/cpu/tiers.h"
 #include "ternary/floats.h"
@@ -32,12 +33,12 @@ std::string why_not_now(Tier tier) {
   return reason;
 }
 
-constexpr unsigned kMostThreads = 1024;
-
 Result<std::unique_ptr<Workers>> workers_for(const EngineOptions& options) {
-  if (!options.pool)
-    return std::make_unique<Workers>(
-        std::clamp(options.threads == 0 ? usable_cpus() : options.threads, 1u, kMostThreads));
+  if (!options.pool) {
+    TRY(check_threads(options.threads));
+    return std::make_unique<Workers>(options.threads == 0 ? std::min(usable_cpus(), kMostThreads)
+                                                          : options.threads);
+  }
   if (options.pool->run == nullptr || options.pool->threads == 0 ||
       options.pool->threads > kMostThreads)
     return fail(ErrorKind::bad_input, "a thread pool needs a function that runs tasks, and 1 to " +
@@ -55,6 +56,7 @@ CpuEngine::~CpuEngine() = default;
 Result<CpuEngine> CpuEngine::create(const EngineOptions& options) {
   return compute([&]() -> Result<CpuEngine> {
     const auto demanded = TRY(demanded_tier(options));
+    TRY(check_call_log());
     const auto reading = TRY(reading_of(std::getenv("GPUREADY_TERNARY_READING")));
     std::vector<std::string> fallbacks;
     std::optional<Tier> chosen;

@@ -12,6 +12,7 @@
 #include "ternary/cpu/kernels.h"
 #include "ternary/packed.h"
 #include "ternary/reading.h"
+#include "ternary/stop.h"
 #include "ternary/workers.h"
 
 namespace gpuready::ternary {
@@ -90,6 +91,7 @@ struct Crew {
   std::span<Scratch> scratch;
   std::span<Share> shares;
   ReadingChoice* reading;
+  StopSignal stop = StopSignal::of_this_thread();
 
   unsigned count() const { return workers == nullptr ? 1 : workers->count(); }
   template <class Work>
@@ -104,7 +106,8 @@ struct Crew {
 }  // namespace detail
 
 // Of what Crew::run said.
-inline Result<void> all_done(bool done) {
+inline Result<void> all_done(bool done, const StopSignal& stop) {
+  if (stop.requested()) return cancelled();
   if (done) return {};
   return fail(ErrorKind::bad_input, "the thread pool did not run each of its tasks once");
 }

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <utility>
 
+#include "ternary/call_log.h"
 #include "ternary/compute.h"
 #include "ternary/cpu/tiers.h"
 #include "ternary/floats.h"
@@ -16,6 +17,7 @@
 #include "ternary/levels.h"
 #include "ternary/shape.h"
 #include "ternary/share.h"
+#include "ternary/workers.h"
 
 #if defined(__linux__)
 #include <sys/mman.h>
@@ -57,6 +59,8 @@ template <class CodesOf>
 Result<std::shared_ptr<detail::CpuWeights>> pack_rows(Shape shape, Form form,
                                                       std::vector<float> scales, unsigned threads,
                                                       CodesOf codes_of, std::int64_t group = 0) {
+  TRY(check_threads(threads));
+  const CallLog log;
   if (form != Form::two_bit && form != Form::three_trits)
     return fail(ErrorKind::bad_input,
                 "the form of packed weights is not one of those that there are");
@@ -97,6 +101,14 @@ Result<std::shared_ptr<detail::CpuWeights>> pack_rows(Shape shape, Form form,
     }
   });
   if (!good) weights.reset();
+  if (log.on() && good) {
+    log.write({.what = "pack",
+               .weights = shape,
+               .group = group,
+               .form = to_string(form),
+               .threads = threads == 0 ? usable_cpus() : threads,
+               .bytes = weights->panels * weights->panel_bytes()});
+  }
   return weights;
 }
 

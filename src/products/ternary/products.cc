@@ -5,6 +5,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "ternary/call_log.h"
 #include "ternary/engine.h"
 #include "ternary/floats.h"
 #include "ternary/shape.h"
@@ -37,6 +38,8 @@ constexpr std::size_t kGemvPanels = 16;
 // others, which may be slower or asleep: few enough that none waits long for the last, and whole
 // groups of those that kernels read side by side.
 constexpr std::size_t kTakesAShare = 12, kPanelsTogether = 4;
+// Those after which a thread by itself looks whether it is to stop, if it can be asked to.
+constexpr std::size_t kPanelsUntilStop = 16 * kPanelsTogether;
 
 // Rows [first, first + count) of what is finished.
 kernels::FinishArgs rows_of(kernels::FinishArgs args, std::size_t first, std::size_t count) {
@@ -196,8 +199,11 @@ bool multiply_vector_shared(const kernels::Table& table, const detail::Crew& cre
                             const GroupSums& group_sums, const Output& output,
                             kernels::Reading reading, unsigned parts) {
   if (parts == 1) {
+    const std::size_t at_once = crew.stop.possible() ? kPanelsUntilStop : w.panels;
     return crew.run(1, [&](unsigned) {
-      multiply_vector(table, w, y, group_sums, output, reading, 0, w.panels);
+      for (std::size_t first = 0; first < w.panels && !crew.stop.requested(); first += at_once)
+        multiply_vector(table, w, y, group_sums, output, reading, first,
+                        std::min(w.panels, first + at_once));
     });
   }
   const std::size_t groups = (w.panels + kPanelsTogether - 1) / kPanelsTogether;
@@ -211,7 +217,7 @@ bool multiply_vector_shared(const kernels::Table& table, const detail::Crew& cre
       const unsigned from = (part + step) % parts;
       std::atomic<std::size_t>& next = crew.shares[from].next;
       const std::size_t end = begin(from + 1);
-      while (next.load(std::memory_order_relaxed) < end) {
+      while (!crew.stop.requested() && next.load(std::memory_order_relaxed) < end) {
         const std::size_t first = next.fetch_add(at_once, std::memory_order_relaxed);
         if (first >= end) break;
         multiply_vector(table, w, y, group_sums, output, reading, first,
@@ -446,9 +452,10 @@ bool fills_lookups(std::size_t rows) {
   return 4 * rows >= 3 * padded;
 }
 
-Result<void> multiply_with(const kernels::Table& table, Tier tier, const detail::Crew& crew,
-                           const detail::CpuWeights& w, const detail::ActivationRows& y,
-                           const Output& output) {
+// How many threads worked.
+Result<unsigned> multiply_with(const kernels::Table& table, Tier tier, const detail::Crew& crew,
+                               const detail::CpuWeights& w, const detail::ActivationRows& y,
+                               const Output& output) {
   const std::size_t rows = static_cast<std::size_t>(y.rows);
   const bool grouped = w.group != 0;
   const GroupSums group_sums(table, w, y);
@@ -461,8 +468,12 @@ Result<void> multiply_with(const kernels::Table& table, Tier tier, const detail:
                                                 : Read::three_trits;
     const auto reading = crew.reading->begin(read, w.panels * w.panel_bytes());
     const bool done = multiply_vector_shared(table, crew, w, y, group_sums, output, reading, parts);
-    crew.reading->end();
-    return all_done(done);
+    if (crew.stop.requested())
+      crew.reading->abandon();
+    else
+      crew.reading->end();
+    TRY(all_done(done, crew.stop));
+    return parts;
   }
   const Depth depth = depth_of(tier, w);
   const std::size_t all_pairs = (w.panels + 1) / 2;
@@ -496,7 +507,8 @@ Result<void> multiply_with(const kernels::Table& table, Tier tier, const detail:
   }
   std::atomic<std::size_t> next{0};
   const bool done = crew.run(used, [&](unsigned thread) {
-    for (std::size_t part; (part = next.fetch_add(1, std::memory_order_relaxed)) < parts;) {
+    for (std::size_t part;
+         !crew.stop.requested() && (part = next.fetch_add(1, std::memory_order_relaxed)) < parts;) {
       const std::size_t first_pair = part % groups * group, first_row = part / groups * row_block;
       const MatrixPart piece{first_pair, std::min(group, all_pairs - first_pair), first_row,
                              std::min(row_block, rows - first_row)};
@@ -508,7 +520,26 @@ Result<void> multiply_with(const kernels::Table& table, Tier tier, const detail:
         multiply_part(table, w, y, output, piece, depth, crew.scratch[thread]);
     }
   });
-  return all_done(done);
+  TRY(all_done(done, crew.stop));
+  return used;
+}
+
+Result<void> multiply_logged(const detail::CpuEngine& engine, const detail::Crew& crew,
+                             const detail::CpuWeights& w, const detail::ActivationRows& y,
+                             const Output& output) {
+  const CallLog log;
+  const unsigned threads = TRY(multiply_with(*engine.table, engine.tier, crew, w, y, output));
+  if (log.on()) {
+    log.write({.what = "product",
+               .m = y.rows,
+               .weights = w.shape,
+               .group = w.group,
+               .form = to_string(w.form),
+               .kernel = to_string(engine.tier),
+               .threads = threads,
+               .bytes = w.panels * w.panel_bytes()});
+  }
+  return {};
 }
 
 }  // namespace
@@ -534,13 +565,11 @@ Result<void> multiply_any(detail::CpuEngine& engine, const detail::CpuWeights& w
     Scratch scratch;
     Share share;
     ReadingChoice reading;
-    return multiply_with(*engine.table, engine.tier,
-                         {nullptr, {&scratch, 1}, {&share, 1}, &reading}, w, y, output);
+    return multiply_logged(engine, {nullptr, {&scratch, 1}, {&share, 1}, &reading}, w, y, output);
   }
   const std::lock_guard lock(engine.mutex);
-  return multiply_with(*engine.table, engine.tier,
-                       {engine.workers.get(), engine.scratch, engine.shares, &engine.reading}, w, y,
-                       output);
+  return multiply_logged(
+      engine, {engine.workers.get(), engine.scratch, engine.shares, &engine.reading}, w, y, output);
 }
 
 }  // namespace gpuready::ternary

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "kernel_abi/ternary_weights.h"
+#include "ternary/call_log.h"
 #include "ternary/compute.h"
 #include "ternary/cpu/tiers.h"
 #include "ternary/floats.h"
@@ -13,6 +14,7 @@
 #include "ternary/levels.h"
 #include "ternary/shape.h"
 #include "ternary/share.h"
+#include "ternary/workers.h"
 
 namespace gpuready::ternary {
 namespace {
@@ -109,6 +111,8 @@ bool has_block_rule(FormatId id) { return format(id).scales == ScaleGranularity:
 Result<Encoded> quantise_any(const FloatView& weights, Shape shape, FormatId to,
                              const QuantiseOptions& options,
                              std::optional<std::span<std::uint8_t>> into) {
+  const unsigned threads = options.encode.threads;
+  TRY(check_threads(threads));
   const auto count = TRY(check(weights, shape));
   if (options.rule != Rule::of_format && options.rule != Rule::absmean)
     return fail(ErrorKind::bad_input, "the rule is not one of those that there are");
@@ -125,7 +129,6 @@ Result<Encoded> quantise_any(const FloatView& weights, Shape shape, FormatId to,
                                            " takes " + std::to_string(started.bytes) +
                                            " bytes, not " + std::to_string(into->size()));
   }
-  const unsigned threads = options.encode.threads;
   Encoded& encoded = started.encoded;
   if (!into) encoded.bytes = make_bytes(started.bytes, threads);
   const std::span<std::uint8_t> bytes = into ? *into : std::span(encoded.bytes);
@@ -164,10 +167,28 @@ Result<Encoded> quantise_any(const FloatView& weights, Shape shape, FormatId to,
   return std::move(encoded);
 }
 
+Result<Encoded> quantise_logged(const FloatView& weights, Shape shape, FormatId to,
+                                const QuantiseOptions& options,
+                                std::optional<std::span<std::uint8_t>> into) {
+  return compute([&] {
+    const CallLog log;
+    auto done = quantise_any(weights, shape, to, options, into);
+    if (log.on() && done) {
+      log.write({.what = "quantise",
+                 .weights = shape,
+                 .form = format(to).name,
+                 .threads = options.encode.threads == 0 ? usable_cpus() : options.encode.threads,
+                 .bytes = weights.bytes.size()});
+    }
+    return done;
+  });
+}
+
 }  // namespace
 
 Result<Codes> v0::quantise_absmean(const FloatView& weights, Shape shape, unsigned threads) {
   return compute([&]() -> Result<Codes> {
+    TRY(check_threads(threads));
     const auto count = TRY(check(weights, shape));
     const auto scale = TRY(scale_by_absmean(weights, count, threads));
     Codes codes;
@@ -183,12 +204,12 @@ Result<Codes> v0::quantise_absmean(const FloatView& weights, Shape shape, unsign
 
 Result<Encoded> v0::quantise(const FloatView& weights, Shape shape, FormatId to,
                              const QuantiseOptions& options) {
-  return compute([&] { return quantise_any(weights, shape, to, options, std::nullopt); });
+  return quantise_logged(weights, shape, to, options, std::nullopt);
 }
 
 Result<Encoded> v0::quantise_into(std::span<std::uint8_t> bytes, const FloatView& weights,
                                   Shape shape, FormatId to, const QuantiseOptions& options) {
-  return compute([&] { return quantise_any(weights, shape, to, options, bytes); });
+  return quantise_logged(weights, shape, to, options, bytes);
 }
 
 }  // namespace gpuready::ternary

@@ -26,6 +26,7 @@ class ReadingChoice {
   // each call gives another candidate, and end() says when its product is done.
   kernels::Reading begin(Read read, std::size_t bytes);
   void end();
+  void abandon() { trial_ = nullptr; }  // instead, of one that did not come to its end
   // The same with the time given, for tests.
   void end_after(double ns);
   // Of products of this size, once it is known.

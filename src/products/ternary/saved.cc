@@ -10,6 +10,7 @@
 #include "ternary/packed.h"
 #include "ternary/shape.h"
 #include "ternary/share.h"
+#include "ternary/workers.h"
 
 namespace gpuready::ternary {
 namespace {
@@ -242,6 +243,7 @@ Result<PackedWeights> PackedWeights::view(std::span<const std::byte> saved,
                                           std::shared_ptr<const void> keeper, Contents contents,
                                           unsigned threads) {
   return compute([&]() -> Result<PackedWeights> {
+    TRY(check_threads(threads));
     const SavedHeader header = TRY(read_header(saved));
     const Shape shape{header.rows, header.cols};
     TRY(elements(shape));

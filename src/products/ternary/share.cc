@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ternary/compute.h"
+#include "ternary/stop.h"
 #include "ternary/workers.h"
 
 namespace gpuready::ternary {
@@ -18,10 +19,12 @@ void share(std::size_t count, std::size_t grain, unsigned threads,
   std::atomic<std::size_t> next{0};
   std::exception_ptr thrown;
   std::mutex thrown_mutex;
+  const StopSignal stop = StopSignal::of_this_thread();
   const auto serve = [&]() noexcept {
     const DefaultRounding rounding;
     try {
-      for (std::size_t piece; (piece = next.fetch_add(1, std::memory_order_relaxed)) < pieces;) {
+      for (std::size_t piece;
+           !stop.requested() && (piece = next.fetch_add(1, std::memory_order_relaxed)) < pieces;) {
         work(piece * grain, std::min(count, (piece + 1) * grain));
       }
     } catch (...) {
@@ -32,8 +35,7 @@ void share(std::size_t count, std::size_t grain, unsigned threads,
   };
   std::vector<std::jthread> others;  // a thread begins when it is there: none waits for the last
   if (pieces > 1) {
-    constexpr unsigned kMost = 1024;
-    const unsigned usable = threads == 0 ? usable_cpus() : std::min(threads, kMost);
+    const unsigned usable = threads == 0 ? usable_cpus() : threads;
     others.reserve(std::min<std::size_t>(usable, pieces));
     for (std::size_t thread = 1; thread < std::min<std::size_t>(usable, pieces); ++thread) {
       try {
@@ -46,6 +48,7 @@ void share(std::size_t count, std::size_t grain, unsigned threads,
   serve();
   others.clear();  // waits for them
   if (thrown) std::rethrow_exception(thrown);
+  if (stop.requested()) throw Cancelled();
 }
 
 }  // namespace gpuready::ternary

@@ -1,11 +1,10 @@
-gpuready_area(ternary FOLDERS products/ternary WITHOUT "device|suite|c_api|report|cli|safetensors" LINK gpuready_base)
+gpuready_area(ternary FOLDERS products/ternary WITHOUT "device|suite|c_api|library|report|cli|safetensors" LINK gpuready_base)
 include(${CMAKE_CURRENT_LIST_DIR}/cpu/tiers.cmake)
-set(folders device suite c_api)
-list(TRANSFORM folders PREPEND products/ternary/)
-gpuready_area(ternary_device FOLDERS ${folders} LINK gpuready_ternary gpuready_kernels)
+gpuready_area(ternary_device FOLDERS products/ternary/device products/ternary/c_api LINK gpuready_ternary gpuready_kernels)
 gpuready_area(ternary_safetensors FOLDERS products/ternary/safetensors LINK gpuready_ternary)
-gpuready_product(ternary gpuready_ternary_device gpuready_ternary_safetensors)
-# The suite's plain sums are most of its work.
+# The program's verify and bench, which no library has. Plain sums are most of their work.
+gpuready_area(ternary_suite FOLDERS products/ternary/suite LINK gpuready_ternary_device gpuready_ternary_safetensors)
+gpuready_product(ternary gpuready_ternary_suite)
 foreach(part problems quantise subject values)
   gpuready_optimise(-O2 products/ternary/suite/verify_${part}.cc)
 endforeach()

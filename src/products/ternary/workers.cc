@@ -164,6 +164,13 @@ bool Workers::run(unsigned parts, Task task) {
   return true;
 }
 
+Result<void> check_threads(unsigned threads) {
+  if (threads <= kMostThreads) return {};
+  return fail(ErrorKind::bad_input, "threads is " + std::to_string(threads) + "; at most " +
+                                        std::to_string(kMostThreads) +
+                                        ", or 0 for as many as this process may use");
+}
+
 unsigned usable_cpus() { return std::min(cpus_of_affinity(), cpus_of_quota()); }
 
 }  // namespace gpuready::ternary

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/result.h"
 #include "gpuready/ternary.h"
 
 namespace gpuready::ternary {
@@ -74,6 +75,8 @@ class Workers {
   bool timed_ = false;                       // the call is worth several threads, if they are awake
   std::chrono::steady_clock::time_point ended_{};  // of the last such call
 };
+
+Result<void> check_threads(unsigned threads);  // at most kMostThreads
 
 // CPUs that this process may use: those of its affinity, and no more than its cgroups' quota gives
 // time for. At least 1.

@@ -361,6 +361,24 @@ gpuready_status gpuready_ternary_get_stats(gpuready_ternary_engine* engine,
   });
 }
 
+gpuready_status gpuready_ternary_get_kernel_stats(gpuready_ternary_engine* engine, size_t index,
+                                                  gpuready_ternary_kernel_stats* stats,
+                                                  size_t* count) {
+  return c_call([&]() -> Result<void> {
+    if (engine == nullptr || count == nullptr) return null_pointer("an argument");
+    const auto kernels = engine->engine.stats().kernels;
+    gpuready_ternary_kernel_stats one{};
+    if (index < kernels.size()) {
+      one.calls = kernels[index].calls;
+      one.time_ms = kernels[index].time_ms;
+      copy_text(one.kernel, kernels[index].kernel);
+    }
+    TRY(give_struct("gpuready_ternary_kernel_stats", one, stats));
+    *count = kernels.size();
+    return {};
+  });
+}
+
 gpuready_status gpuready_ternary_active_kernel(gpuready_ternary_engine* engine, char* text,
                                                size_t capacity) {
   return c_call([&]() -> Result<void> {

@@ -39,7 +39,7 @@ void add_subjects(CommandSpec& command, TernarySubjects& subjects) {
        .value = &subjects.threads,
        .help = "Threads of the CPU's tiers (default: all that may be used)",
        .type = "N",
-       .range = Range{1, 1024}},
+       .range = Range{1, ternary::kMostThreads}},
       {.name = "--timeout",
        .value = &subjects.timeout_s,
        .help = "Time limit of the GPUs (default: 300 s)",

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ternary/call_log.h"
 #include "ternary/device/fallback.h"
 #include "ternary/floats.h"
 #include "ternary/packed.h"
 #include "ternary/shape.h"
+#include "ternary/stop.h"
 
 namespace gpuready::ternary::detail {
 namespace {
@@ -71,6 +73,7 @@ Result<void> multiply_parts(Backend& backend, const LoadedWeights& weights, cons
   const std::size_t row_bytes = out.bytes.size() / static_cast<std::size_t>(input.rows);
   std::vector<std::int8_t> codes;
   for (std::int64_t first = 0; first < input.rows; first += most) {
+    if (StopSignal::of_this_thread().requested()) return cancelled();
     const std::int64_t rows = std::min(most, input.rows - first);
     codes.clear();
     for (std::int64_t row = first; row < first + rows; ++row)
@@ -121,6 +124,7 @@ Result<void> multiply(DeviceState& state, LoadedWeights& weights, const Input& i
     fits = fail(ErrorKind::wrong_size, "these weights were loaded by another engine");
   if (state.forked()) return fits ? multiply_whole(state.cpu(), *weights.on_cpu, input, out) : fits;
   const std::lock_guard lock(state.mutex);
+  if (fits && StopSignal::of_this_thread().requested()) fits = cancelled();
   if (!fits) {
     state.counters.failed.add(1);
     return fits;
@@ -134,11 +138,27 @@ Result<void> multiply(DeviceState& state, LoadedWeights& weights, const Input& i
     target.addends.residual.bytes = residual;
   }
   bool on_gpu = false;
+  const CallLog log;
+  const auto& time_ns = state.counters.time_ns[static_cast<int>(Operation::product)];
+  const std::uint64_t before_ns = time_ns.get();
   auto done = attempt(
       state, Operation::product, &weights, on_gpu,
       [&] { return multiply_on_gpu(state, weights, input, target); },
       [&] { return multiply_whole(state.cpu(), *weights.on_cpu, input, target); });
-  state.last = {weights.host.shape(), input.rows, on_gpu, weights.host.scale_group() != 0};
+  const PackedWeights& host = weights.host;
+  state.last = {host.shape(), input.rows, on_gpu, host.scale_group() != 0};
+  if (!done) return done;
+  const std::string_view kernel = state.last_kernel();
+  state.count_product(kernel, time_ns.get() - before_ns);
+  if (log.on() && on_gpu) {  // the CPU's engine has logged its own
+    log.write({.what = "product",
+               .m = input.rows,
+               .weights = host.shape(),
+               .group = host.scale_group(),
+               .form = to_string(host.form()),
+               .kernel = kernel,
+               .bytes = weights.on_gpu->bytes()});
+  }
   return done;
 }
 

@@ -23,10 +23,24 @@ void DeviceState::open_gpu() {
 }
 
 Result<void> DeviceState::check_process() const {
-  if (!forked() || (gpu() == nullptr && !parts.open_gpu)) return {};
+  if (!forked() || gpu() == nullptr) return {};
   return fail(ErrorKind::unsupported,
               "this engine has a GPU and was made before the process forked; make one in the new "
               "process");
+}
+
+void DeviceState::count_product(std::string_view kernel, std::uint64_t ns) {
+  const std::lock_guard lock(text_mutex);
+  auto found = std::ranges::find(kernels, kernel, &KernelStats::kernel);
+  if (found == kernels.end()) found = kernels.insert(found, {std::string(kernel)});
+  ++found->calls;
+  found->time_ms += static_cast<double>(ns) * 1e-6;
+}
+
+std::string_view DeviceState::last_kernel() {
+  Backend& backend = last.on_gpu ? *gpu() : cpu();
+  return last.grouped ? backend.grouped_kernel(last.shape, last.rows)
+                      : backend.kernel_for(last.shape, last.rows);
 }
 
 void DeviceState::note_gpu_error(const Error& error, bool counts) {

@@ -111,7 +111,8 @@ struct DeviceState {
   // How many loaded weights share packed ones, which take their memory once.
   std::map<const detail::CpuWeights*, unsigned> shared_weights;
 
-  std::mutex text_mutex;  // also of parts.fallbacks
+  std::mutex text_mutex;  // also of parts.fallbacks and kernels
+  std::vector<KernelStats> kernels;
   std::optional<std::string> last_gpu_error, last_cpu_error, last_fallback;
 
   explicit DeviceState(EngineParts p);
@@ -132,11 +133,13 @@ struct DeviceState {
     const std::lock_guard lock(text_mutex);
     text = std::move(value);
   }
+  void count_product(std::string_view kernel, std::uint64_t ns);
   // The rest needs `mutex`.
   void publish_breaker() {
     breaker_state.set(breaker.state());
     breaker_trips.set(breaker.trips());
   }
+  std::string_view last_kernel();  // of the last product
   void note_gpu_error(const Error& error, bool counts);
   Result<BackendMemory> read_memory();
   // Bytes of the device that this engine may still take.

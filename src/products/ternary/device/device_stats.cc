@@ -1,5 +1,5 @@
 // What an engine reports about itself.
-#include <fmt/format.h>
+#include <algorithm>
 
 #include "base/units.h"
 #include "ternary/device/device_state.h"
@@ -17,7 +17,7 @@ std::optional<double> average(double total, std::uint64_t count) {
 }
 
 std::string plural(std::uint64_t count, std::string_view one) {
-  return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
+  return std::to_string(count) + " " + std::string(one) + (count == 1 ? "" : "s");
 }
 
 }  // namespace
@@ -36,29 +36,29 @@ std::optional<double> DeviceStats::avg_matmul_time_ms() const {
 }
 
 std::string DeviceStats::summary() const {
-  std::string text = fmt::format("{} ({}, asked for {}): {}", device_type, device_name,
-                                 to_string(target_device), plural(total_operations, "operation"));
+  std::string text = device_type + " (" + device_name + ", asked for " + to_string(target_device) +
+                     "): " + plural(total_operations, "operation");
   const auto part = [&](std::string_view name, std::uint64_t count, std::optional<double> ms) {
-    if (ms)
-      text += fmt::format(", {} of {} on average", plural(count, name), format_duration_ms(*ms));
+    if (ms) text += ", " + plural(count, name) + " of " + format_duration_ms(*ms) + " on average";
   };
   part("quantization", quantization_operations, avg_quantization_time_ms());
   part("product", matmul_operations, avg_matmul_time_ms());
-  if (gpu_efficiency) text += fmt::format(", GPU efficiency {}", format_percent(*gpu_efficiency));
+  if (gpu_efficiency) text += ", GPU efficiency " + format_percent(*gpu_efficiency);
   text += ", " + plural(fallback_count, "fallback");
-  if (failed_operations > 0) text += fmt::format(", {} failed", failed_operations);
+  if (failed_operations > 0) text += ", " + std::to_string(failed_operations) + " failed";
   if (device_lost)
     text += ", device lost";
   else if (breaker != BreakerState::closed)
-    text += fmt::format(", breaker {}", to_string(breaker));
+    text += ", breaker " + std::string(to_string(breaker));
   if (device_memory_used_bytes && device_memory_total_bytes)
-    text += fmt::format(", device memory {} of {}", format_bytes(*device_memory_used_bytes),
-                        format_bytes(*device_memory_total_bytes));
+    text += ", device memory " + format_bytes(*device_memory_used_bytes) + " of " +
+            format_bytes(*device_memory_total_bytes);
   if (memory_used_bytes && memory_total_bytes && *memory_total_bytes > 0)
-    text += fmt::format(", host memory {} of {} ({})", format_bytes(*memory_used_bytes),
-                        format_bytes(*memory_total_bytes),
-                        format_percent(static_cast<double>(*memory_used_bytes) /
-                                       static_cast<double>(*memory_total_bytes)));
+    text += ", host memory " + format_bytes(*memory_used_bytes) + " of " +
+            format_bytes(*memory_total_bytes) + " (" +
+            format_percent(static_cast<double>(*memory_used_bytes) /
+                           static_cast<double>(*memory_total_bytes)) +
+            ")";
   return text;
 }
 
@@ -73,12 +73,7 @@ const PackedWeights& DeviceWeights::host() const { return loaded_->host; }
 std::string DeviceEngine::active_kernel() const {
   if (state_->forked()) return {};
   const std::lock_guard lock(state_->mutex);
-  const auto& last = state_->last;
-  if (last.rows > 0) {
-    Backend& backend = last.on_gpu ? *state_->gpu() : state_->cpu();
-    return std::string(last.grouped ? backend.grouped_kernel(last.shape, last.rows)
-                                    : backend.kernel_for(last.shape, last.rows));
-  }
+  if (state_->last.rows > 0) return std::string(state_->last_kernel());
   Backend& backend = is_gpu_active() ? *state_->gpu() : state_->cpu();
   return std::string(backend.kernel_for({4096, 4096}, 1));
 }
@@ -148,6 +143,7 @@ DeviceStats DeviceEngine::stats() const {
   stats.host_weights_bytes = state.host_weights_bytes.get();
   if (!state.forked()) {
     const std::lock_guard lock(state.text_mutex);
+    stats.kernels = state.kernels;
     stats.last_gpu_error = state.last_gpu_error;
     stats.last_cpu_error = state.last_cpu_error;
     stats.last_fallback_reason = state.last_fallback;
@@ -180,6 +176,7 @@ void DeviceEngine::reset_stats() const {
   state_->publish_breaker();
   state_->told_skip = detail::Skip::none;
   const std::lock_guard texts(state_->text_mutex);
+  state_->kernels.clear();
   state_->last_gpu_error.reset();
   state_->last_cpu_error.reset();
   state_->last_fallback.reset();

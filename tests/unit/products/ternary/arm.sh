@@ -24,11 +24,11 @@ compile() {  # compile SOURCE BUILD FLAGS...
   aarch64-linux-gnu-g++ "${@:3}" "${extra[@]}" -c "$1" -o "$2/$name.o"
 }
 export -f compile
-key=$(cat "$0" $(find src include tests/unit/products/ternary \( -name '*.h' -o -path 'src/products/ternary/*.cc' -o -path 'src/base/[frtu][eot]*.cc' \) | sort) \
+key=$(cat "$0" $(find src include tests/unit/products/ternary \( -name '*.h' -o -path 'src/products/ternary/*.cc' -o -path 'src/base/[frtu][eot]*.cc' -o -path 'src/base/print/*.cc' \) | sort) \
       tests/unit/products/ternary/{every_tier,surroundings}.cc | sha256sum)
 if [ "$(cat "$build/key" 2>/dev/null)" != "$key" ]; then
   rm -f "$build"/*.o "$build/key"
-  printf '%s\n' src/base/{forks,result,text,utf8}.cc src/products/ternary/{,cpu/,gguf/}*.cc tests/unit/products/ternary/{every_tier,surroundings}.cc |
+  printf '%s\n' src/base/{forks,print/printed,result,text,utf8}.cc src/products/ternary/{,cpu/,gguf/}*.cc tests/unit/products/ternary/{every_tier,surroundings}.cc |
     xargs -P "$(nproc)" -I{} bash -c 'compile "$@"' _ {} "$build" "${flags[@]}"
   for program in every_tier surroundings; do
     mapfile -t objects < <(ls "$build"/*.o | grep -v -e /every_tier.o -e /surroundings.o)

@@ -14,7 +14,7 @@ run=(env TSAN_OPTIONS=halt_on_error=1 setarch "$(uname -m)" -R)
   { echo "not tested: ThreadSanitizer does not run here: $(tail -1 "$build/why")"; exit 77; }
 avx512='-mavx512f -mavx512bw -mavx512vl -mavx512vnni -Wno-maybe-uninitialized'
 objects=()
-for source in src/base/{forks,result,text,utf8}.cc src/products/ternary/{,cpu/,gguf/}*.cc tests/unit/products/ternary/surroundings.cc; do
+for source in src/base/{forks,print/printed,result,text,utf8}.cc src/products/ternary/{,cpu/,gguf/}*.cc tests/unit/products/ternary/surroundings.cc; do
   name=$(basename "$source" .cc) extra=()
   case $(uname -m)-$name in
     *-kernels_scalar|*-kernels_weights_scalar|aarch64-kernels_neon) extra=(-O2) ;;

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "gpuready/ternary_c.h"
 
@@ -213,6 +215,111 @@ static int scales_by_group(gpuready_ternary_engine* engine) {
   return 0;
 }
 
+/* Products and a load in a forked process, whose status is 0 when all are right. */
+static int works_in_a_forked_process(const gpuready_ternary_options* options) {
+  gpuready_ternary_engine* engine = NULL;
+  gpuready_ternary_weights *weights = NULL, *again = NULL;
+  EXPECT(gpuready_ternary_engine_create(options, &engine) == GPUREADY_OK);
+  EXPECT(gpuready_ternary_weights_from_f32(engine, weight_values, N * K, N, K, "tq2_0",
+                                           GPUREADY_TERNARY_RULE_OF_FORMAT,
+                                           &weights) == GPUREADY_OK);
+  if (products(engine, weights) != 0) return 1;
+  const pid_t child = fork();
+  EXPECT(child >= 0);
+  if (child == 0) {
+    alarm(20);
+    if (products(engine, weights) != 0 ||
+        gpuready_ternary_weights_from_f32(engine, weight_values, N * K, N, K, "tq2_0",
+                                          GPUREADY_TERNARY_RULE_OF_FORMAT, &again) != GPUREADY_OK ||
+        products(engine, again) != 0)
+      _exit(1);
+    gpuready_ternary_weights_destroy(again);
+    gpuready_ternary_weights_destroy(weights);
+    gpuready_ternary_engine_destroy(engine);
+    _exit(0);
+  }
+  int status = -1;
+  EXPECT(waitpid(child, &status, 0) == child && status == 0);
+  if (products(engine, weights) != 0) return 1;
+  gpuready_ternary_weights_destroy(weights);
+  gpuready_ternary_engine_destroy(engine);
+  return 0;
+}
+
+/* Where no GPU is, as the variable says that no driver is asked. */
+static int forks(void) {
+  gpuready_ternary_options options = {.size = sizeof options, .target = "cpu", .threads = 2};
+  EXPECT(works_in_a_forked_process(&options) == 0);
+  setenv("GPUREADY_FAKE", "none", 1);
+  options.target = "auto";
+  EXPECT(works_in_a_forked_process(&options) == 0);
+  EXPECT(works_in_a_forked_process(NULL) == 0);
+  unsetenv("GPUREADY_FAKE");
+  options.force_cpu_fallback = 1;
+  EXPECT(works_in_a_forked_process(&options) == 0);
+  setenv("GPUREADY_TERNARY_FORCE_CPU", "1", 1);
+  EXPECT(works_in_a_forked_process(NULL) == 0);
+  unsetenv("GPUREADY_TERNARY_FORCE_CPU");
+  return 0;
+}
+
+static int too_many_threads(void) {
+  const uint32_t counts[] = {GPUREADY_TERNARY_THREADS_MAX + 1, UINT32_MAX};
+  gpuready_ternary_engine* engine = NULL;
+  gpuready_ternary_packed* packed = NULL;
+  for (int i = 0; i < 2; ++i) {
+    const gpuready_ternary_options options = {
+        .size = sizeof options, .target = "cpu", .threads = counts[i]};
+    EXPECT(gpuready_ternary_engine_create(&options, &engine) == GPUREADY_BAD_ARGUMENT);
+    EXPECT(strstr(gpuready_last_error(), "at most 1024") != NULL);
+    EXPECT(gpuready_ternary_pack_values(weight_values, GPUREADY_TERNARY_F32, N * K, N, K, "tq2_0",
+                                        GPUREADY_TERNARY_RULE_ABSMEAN, GPUREADY_TERNARY_TWO_BIT,
+                                        counts[i], &packed) == GPUREADY_BAD_ARGUMENT);
+    EXPECT(strstr(gpuready_last_error(), "at most 1024") != NULL);
+    EXPECT(engine == NULL && packed == NULL);
+  }
+  return 0;
+}
+
+static int cancelled_calls(gpuready_ternary_engine* engine,
+                           const gpuready_ternary_weights* weights) {
+  gpuready_ternary_cancel *cancel = NULL, *other = NULL;
+  gpuready_ternary_packed* packed = NULL;
+  float values[K] = {1}, out[N];
+  EXPECT(gpuready_ternary_cancel_create(&cancel) == GPUREADY_OK);
+  EXPECT(gpuready_ternary_cancel_create(&other) == GPUREADY_OK);
+  EXPECT(gpuready_ternary_cancel_use(cancel) == GPUREADY_OK);
+  EXPECT(gpuready_ternary_multiply_f32(engine, weights, values, K, 1, out, N) == GPUREADY_OK);
+  EXPECT(gpuready_ternary_cancel_request(cancel) == GPUREADY_OK);
+  EXPECT(gpuready_ternary_multiply_f32(engine, weights, values, K, 1, out, N) ==
+         GPUREADY_CANCELLED);
+  EXPECT(gpuready_ternary_pack_values(weight_values, GPUREADY_TERNARY_F32, N * K, N, K, "tq2_0",
+                                      GPUREADY_TERNARY_RULE_ABSMEAN, GPUREADY_TERNARY_TWO_BIT, 1,
+                                      &packed) == GPUREADY_CANCELLED);
+  EXPECT(packed == NULL && strlen(gpuready_last_error()) > 10);
+  EXPECT(gpuready_ternary_cancel_use(other) == GPUREADY_OK);
+  gpuready_ternary_cancel_destroy(other); /* while it is used */
+  if (products(engine, weights) != 0) return 1;
+  EXPECT(gpuready_ternary_cancel_use(NULL) == GPUREADY_OK);
+  gpuready_ternary_cancel_destroy(cancel);
+  gpuready_ternary_cancel_destroy(NULL);
+  EXPECT(gpuready_ternary_cancel_request(NULL) == GPUREADY_BAD_ARGUMENT);
+  return products(engine, weights);
+}
+
+static int kernels_of(gpuready_ternary_engine* engine) {
+  gpuready_ternary_kernel_stats stats = {.size = sizeof stats};
+  size_t count = 0;
+  EXPECT(gpuready_ternary_get_kernel_stats(engine, 0, &stats, &count) == GPUREADY_OK);
+  EXPECT(count == 1 && stats.calls == 4 && stats.time_ms > 0);
+  EXPECT(strcmp(stats.kernel, "scalar") == 0);
+  EXPECT(gpuready_ternary_get_kernel_stats(engine, 1, &stats, &count) == GPUREADY_OK);
+  EXPECT(count == 1 && stats.calls == 0 && stats.kernel[0] == 0);
+  stats.size = 8;
+  EXPECT(gpuready_ternary_get_kernel_stats(engine, 0, &stats, &count) == GPUREADY_BAD_ARGUMENT);
+  return 0;
+}
+
 int main(int argc, char** argv) {
   if (argc > 1) return broken_driver(argv[1]);
   const gpuready_ternary_options options = {
@@ -257,6 +364,7 @@ int main(int argc, char** argv) {
   EXPECT(stats.memory_known == 1 && stats.memory_used_bytes > 0);
   EXPECT(strcmp(stats.device_type, "cpu") == 0 && strcmp(stats.target_device, "cpu") == 0);
   EXPECT(stats.avg_matmul_time_ms >= 0 && stats.device_memory_known == 0);
+  if (kernels_of(engine) != 0) return 1;
   if (halves(engine, weights) != 0 || bad_input(engine, weights) != 0) return 1;
   /* A smaller struct is none of any version, and nothing is written to it. */
   memset(&stats, 0x55, sizeof stats);
@@ -272,7 +380,9 @@ int main(int argc, char** argv) {
   EXPECT(strlen(cut) == 3);
   puts(text);
 
-  if (scales_by_group(engine) != 0) return 1;
+  if (scales_by_group(engine) != 0 || too_many_threads() != 0 || forks() != 0 ||
+      cancelled_calls(engine, weights) != 0)
+    return 1;
   gpuready_ternary_engine_destroy(engine);
   gpuready_ternary_weights_destroy(weights);
   gpuready_ternary_weights_destroy(from_bytes);

@@ -493,6 +493,77 @@ TEST(DeviceEngine, one_without_a_gpu_works_on_in_a_forked_process) {
   });
 }
 
+TEST(DeviceEngine, one_whose_cpu_is_forced_from_the_beginning_works_on_in_a_forked_process) {
+  Fixture f;
+  EngineParts parts;
+  parts.cpu = *make_cpu_backend({{}, false, 2});
+  parts.forced = true;
+  parts.open_gpu = [](auto&) -> std::unique_ptr<Backend> { return nullptr; };
+  DeviceEngine engine = DeviceEngineMaker::make(std::move(parts));
+  const DeviceWeights weights = *engine.load(f.packed);
+  fork_while_busy(f, engine, weights, [&] {
+    if (!f.right(engine, weights)) return 1;
+    engine.force_cpu_fallback(false);  // opens nothing there
+    return f.right(engine, weights) ? 0 : 2;
+  });
+}
+
+TEST(DeviceEngine, a_product_in_parts_is_cancelled_between_them) {
+  Fixture f;
+  EngineParts parts = f.parts();
+  f.gpu->memory = {100'000, 200'000};
+  parts.reserve_bytes = 100'000 - 3 * 1024 - 10;
+  const auto engine = DeviceEngineMaker::make(std::move(parts));
+  f.gpu->memory.free_bytes += 10'000;
+  const auto weights = engine.load(f.packed);
+  f.gpu->memory.free_bytes -= 10'000;
+  ASSERT_EQ(engine.batch_rows_that_fit(*weights), 3);
+  {
+    std::stop_source source;
+    f.gpu->spoil = [&](auto) { source.request_stop(); };
+    const StopScope scope(source.get_token());
+    const auto done = engine.multiply(*weights, f.rows, std::span(f.out));
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().kind, ErrorKind::cancelled);
+    EXPECT_EQ(engine.multiply(*weights, f.rows, std::span(f.out)).error().kind,
+              ErrorKind::cancelled);
+  }
+  EXPECT_EQ(f.gpu->rows, std::vector<std::int64_t>{3});
+  const DeviceStats stats = engine.stats();
+  EXPECT_EQ(stats.cpu_operations + stats.fallback_count + stats.device_errors, 0u);
+  EXPECT_EQ(stats.failed_operations, 2u);
+  f.gpu->spoil = [](auto) {};
+  EXPECT_TRUE(f.right(engine, *weights));
+}
+
+TEST(DeviceEngine, products_are_counted_by_kernel) {
+  Fixture f;
+  const auto engine = DeviceEngineMaker::make(f.parts());
+  const auto weights = engine.load(f.packed);
+  EXPECT_TRUE(engine.stats().kernels.empty());
+  const auto one_row = *Activations::from_int8(std::span(f.problem.y).first(150), 1, 150);
+  ASSERT_TRUE(engine.multiply(*weights, one_row, std::span(f.out).first(19)));
+  ASSERT_TRUE(f.right(engine, *weights));
+  ASSERT_TRUE(f.right(engine, *weights));
+  engine.force_cpu_fallback();
+  ASSERT_TRUE(f.right(engine, *weights));
+  EXPECT_FALSE(engine.multiply(*weights, one_row, std::span(f.out)));
+  const DeviceStats stats = engine.stats();
+  const std::string tier(to_string(CpuEngine::create({{}, false, 1})->tier()));
+  double ms = 0;
+  std::vector<std::pair<std::string, std::uint64_t>> calls;
+  for (const KernelStats& kernel : stats.kernels) {
+    calls.emplace_back(kernel.kernel, kernel.calls);
+    EXPECT_GT(kernel.time_ms, 0);
+    ms += kernel.time_ms;
+  }
+  EXPECT_EQ(calls, (std::vector<std::pair<std::string, std::uint64_t>>{
+                       {"fake-gemv", 1}, {"fake-gemm", 2}, {tier, 1}}));
+  EXPECT_NEAR(ms, stats.matmul_time_ms, 1e-9 * ms);
+  engine.reset_stats();
+  EXPECT_TRUE(engine.stats().kernels.empty());
+}
+
 TEST(DeviceEngine, quantises_on_the_device_to_the_same_bytes) {
   Fixture f;
   const auto engine = DeviceEngineMaker::make(f.parts());
