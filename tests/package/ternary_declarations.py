@@ -34,7 +34,7 @@ structs = {name: fields.strip() for name, fields in re.findall(r"typedef struct 
 statuses = {name.replace("GPUREADY_", ""): int(number) for name, number in re.findall(r"(GPUREADY_\w+) = (\d+),? ?", re.search(
     r"typedef enum gpuready_status \{(.*?)\}", headers)[1])}
 del statuses["OK"]
-assert len(declared) > 40 and len(structs) == 2 and len(statuses) > 20, "the headers were not understood"
+assert len(declared) > 40 and len(structs) == 3 and len(statuses) > 20, "the headers were not understood"
 
 
 def compare(what, ours, theirs):
@@ -82,7 +82,8 @@ ours = {name: (result or "c_void", re.findall(r"\w+: ([^,]+)", parameters))
 assert len(ours) > 30, "ffi.rs was not understood"
 compare("Rust", ours, {name: (rust(result), [rust(each) for each in types])
                        for name, (result, types) in declared.items() if name in ours})
-for name, fields in structs.items():
+for name in "gpuready_ternary_options", "gpuready_ternary_stats":
+    fields = structs[name]
     its = re.search(rf"pub struct {name} \{{(.*?)\}}", text, re.S)[1]
     now, wanted = re.findall(r"pub (\w+): ([^,]+),", its), list(rust_fields(fields))
     if now[-1:] != [("later", "Later")] or now[:-1] != wanted[:len(now) - 1]:
