@@ -1,7 +1,7 @@
 // How often are `bench compare`, `promote` and `history` wrong? Simulated runs whose truth is
 // known. usage: simulations [COUNT [PART [SEED]]]: comparisons of each kind, 1000 if not given; of
-// one only the part: alike, loop, guard, power or steps (all: each). Rules were chosen at seed 0:
-// another one judges them.
+// one only the part: alike, loop, guard, power, rules or steps (all: each). Rules were chosen at
+// seed 0: another one judges them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -148,6 +148,7 @@ void loop(int trials, Checks& checks) {
       kMost, trials, kEarlier);
   for (const auto& noise : kNoises) {
     fmt::print("{:<22}", noise.name);
+    std::vector<int> promoted_without;
     for (const std::size_t with : {0, 1})
       for (const double gain : {0.01, 0.03, 0.05}) {
         std::mutex lock;
@@ -169,6 +170,12 @@ void loop(int trials, Checks& checks) {
         std::fflush(stdout);
         checks.expect_rate(gain > 0.01 ? counts[1] : counts[0], trials, 0.01,
                            fmt::format("loop, {}, {}%", noise.name, gain * 100));
+        // History is never worse than none.
+        if (gain > 0.01 && with == 0) promoted_without.push_back(counts[0]);
+        if (gain > 0.01 && with == 1)
+          checks.expect_at_least(
+              counts[0], promoted_without[gain > 0.03], std::sqrt(0.5 * trials),
+              fmt::format("promoted with history, {}, {}%", noise.name, gain * 100));
       }
     fmt::print("\n");
   }
@@ -257,6 +264,95 @@ void power(int trials, Checks& checks) {
   }
 }
 
+// The rules of other programs, written from their documentation, on samples of runs of both sides:
+// whether the candidate is reported to be faster or slower.
+using Samples = std::vector<double>;
+double variance_of(const Samples& samples) { return noise_around_mean(samples).variance; }
+
+// criterion.rs: a t-test at 5%, and the interval of 95% of the change of the mean beyond 1% ("noise
+// threshold"). It bootstraps both; of hundreds of samples that is the normal distribution.
+bool criterion_differs(const Samples& base, const Samples& candidate) {
+  const double a = mean(base), b = mean(candidate), change = b / a - 1;
+  const double at = variance_of(base) / double(base.size());
+  const double of = variance_of(candidate) / double(candidate.size());
+  const double half = normal_critical(0.05) * std::sqrt(of + at * b * b / a / a) / a;
+  return normal_two_sided((b - a) / std::sqrt(at + of)) < 0.05 && std::fabs(change) - half > 0.01;
+}
+
+// asv: Mann and Whitney's U test at 0.2%, and medians apart by the factor of 1.1.
+bool asv_differs(const Samples& base, const Samples& candidate) {
+  const double ratio = median(candidate) / median(base);
+  if (ratio < 1.1 && ratio > 1 / 1.1) return false;
+  std::vector<std::pair<double, bool>> all;
+  for (const double one : base) all.emplace_back(one, false);
+  for (const double one : candidate) all.emplace_back(one, true);
+  std::ranges::sort(all);
+  double ranks = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) ranks += all[i].second ? double(i + 1) : 0;
+  const double m = double(candidate.size()), n = double(base.size());
+  const double u = ranks - m * (m + 1) / 2;
+  return normal_two_sided((u - m * n / 2) / std::sqrt(m * n * (m + n + 1) / 12)) < 0.002;
+}
+
+// nvbench: means apart by more than the lesser relative standard deviation of the two.
+bool nvbench_differs(const Samples& base, const Samples& candidate) {
+  const double a = mean(base), b = mean(candidate);
+  return std::fabs(b - a) / a >
+         std::min(std::sqrt(variance_of(base)) / a, std::sqrt(variance_of(candidate)) / b);
+}
+
+Samples samples_of(const Side& side, std::size_t runs) {
+  Samples all;
+  for (std::size_t i = 0; i < runs; ++i)
+    std::ranges::copy(valid_samples_of(side.runs[i].stacks[0]), std::back_inserter(all));
+  return all;
+}
+
+// Each rule asked at a loop's looks until it reports a difference.
+void rules(int trials, Checks& checks) {
+  constexpr std::size_t kMost = 12, kRules = 4;
+  fmt::print(
+      "Looks at 3, 5, 8 and 12 pairs of 240 samples a run, {} trials; reported to differ without a "
+      "\ndifference, and with a gain of 3%, and median pairs until then: bench, criterion, asv, "
+      "nvbench\n",
+      trials);
+  for (const auto& noise : kNoises) {
+    fmt::print("{:<22}", noise.name);
+    for (const double gain : {0.0, 0.03}) {
+      std::mutex lock;
+      std::vector<double> runs[kRules];
+      const auto counts = counted(trials, kRules, [&](std::uint64_t seed, std::vector<int>& found) {
+        const auto all = simulate(noise, Order::alternating, kMost, gain, seed + 7);
+        std::size_t decided[kRules] = {};
+        for (const auto& look : looks_until(kMost)) {
+          const Sides sides = first_of(all, look.runs);
+          CompareOptions options;
+          options.error *= look.share;
+          const Samples a = samples_of(sides.base, look.runs),
+                        b = samples_of(sides.candidate, look.runs);
+          const bool differs[] = {
+              is_verdict(compare(sides.base, sides.candidate, options)->stacks[0].kpis[0]),
+              criterion_differs(a, b), asv_differs(a, b), nvbench_differs(a, b)};
+          for (std::size_t k = 0; k < kRules; ++k)
+            if (differs[k] && decided[k] == 0) decided[k] = look.runs;
+        }
+        const std::lock_guard guard(lock);
+        for (std::size_t k = 0; k < kRules; ++k) {
+          found[k] += decided[k] > 0;
+          runs[k].push_back(double(decided[k] > 0 ? decided[k] : kMost));
+        }
+      });
+      if (gain == 0)
+        checks.expect_rate(counts[0], trials, 0.01, fmt::format("looks, {}", noise.name));
+      for (std::size_t k = 0; k < kRules; ++k)
+        fmt::print(" {:>6}{}", counts[k],
+                   gain == 0 ? "" : fmt::format(" {:>3}", median(std::move(runs[k]))));
+      fmt::print("{}", gain == 0 ? " |" : "\n");
+      std::fflush(stdout);
+    }
+  }
+}
+
 // Histories without a step, and with one of 5% in the middle.
 void steps(int trials, Checks& checks) {
   constexpr std::size_t kRuns = 40;
@@ -292,7 +388,8 @@ int main(int argc, char** argv) {
   }
   first_seed += *seed << 32;
   constexpr std::pair<std::string_view, void (*)(int, Checks&)> kParts[] = {
-      {"alike", alike}, {"loop", loop}, {"guard", guard}, {"power", power}, {"steps", steps}};
+      {"alike", alike}, {"loop", loop},   {"guard", guard},
+      {"power", power}, {"rules", rules}, {"steps", steps}};
   Checks checks;
   for (const auto& [name, part] : kParts)
     if (argc < 3 || name == argv[2] || argv[2] == std::string_view("all"))

@@ -20,10 +20,11 @@ constexpr double kFirstShare = 0.9;
 
 // From this number of runs a side on, all runs of one side in one state of the machine and all of
 // the other in another are too rare to count: 2 of 2^10. Fewer decide if the clocks were recorded
-// and steady, if earlier runs would have shown two states, or if the difference is greater than
-// that of two states.
+// and steady, if earlier runs lie at one level, or if the difference is greater than that of two
+// states. Earlier runs that lie at two levels show that five are needed, whatever the clocks say:
+// memory may have states, too.
 constexpr std::size_t kRunsToShowStates = 5, kEarlierRunsToShowStates = 8;
-constexpr double kSteadyClock = 1.03, kMostBetweenStates = 0.2;
+constexpr double kSteadyClock = 1.03, kMostBetweenStates = 0.2, kBeyondStates = 1.25;
 
 // The standard deviation, as a share, below which a way of measuring tells no differences: timers,
 // energy counters, pages of memory.
@@ -139,13 +140,18 @@ KpiRuns runs_of(const Side& side, const std::vector<double>& places, std::string
   return runs;
 }
 
+double mean_of(const std::vector<RunValue>& runs) {
+  double sum = 0;
+  for (const auto& run : runs) sum += run.value;
+  return sum / static_cast<double>(runs.size());
+}
+
 std::optional<double> spread_percent(const std::vector<RunValue>& runs) {
   if (runs.size() < 2) return std::nullopt;
-  const double n = static_cast<double>(runs.size());
-  double mean = 0, squares = 0;
-  for (const auto& run : runs) mean += run.value / n;
+  const double mean = mean_of(runs);
+  double squares = 0;
   for (const auto& run : runs) squares += (run.value - mean) * (run.value - mean);
-  return std::sqrt(squares / (n - 1)) * 100;
+  return std::sqrt(squares / static_cast<double>(runs.size() - 1)) * 100;
 }
 
 double percent(double log_gain) { return std::expm1(log_gain) * 100; }
@@ -162,10 +168,10 @@ std::string missing(Kpi kpi, const KpiRuns& base, const KpiRuns& candidate, bool
   return why.empty() ? text : text + "; " + why;
 }
 
-// Of two runs a side in blocks, a line through both sides takes the gain for a drift or the drift
+// Of few runs a side in blocks, a line through both sides takes the gain for a drift or the drift
 // for a gain: whatever it says may be far from the figures.
+constexpr std::size_t kLeastInBlocks = 5;
 bool is_drift_unknown(const Estimate& estimate) {
-  constexpr std::size_t kLeastInBlocks = 3;
   return estimate.design == Design::in_blocks &&
          std::min(estimate.base_runs, estimate.candidate_runs) < kLeastInBlocks;
 }
@@ -190,20 +196,27 @@ bool has_run(const Side& side, std::string_view id) {
   return std::ranges::any_of(side.runs, [&](const RunRecord& run) { return run.id == id; });
 }
 
-// What is known of the noise, from what, and whether two states of the machine would have shown.
+// What is known of the noise, from what, and of states of the machine.
 struct Learned {
   std::optional<Noise> noise;
   std::string from;
-  bool shows_states = false;
+  bool one_level = false;     // two states would have shown
+  double between_levels = 0;  // of earlier runs of one configuration, as a logarithm; 0: one level
+
+  // Whether a difference of a few runs may be that of two states.
+  bool may_be_states(double difference) const {
+    return !one_level &&
+           std::fabs(difference) < std::max(kMostBetweenStates, kBeyondStates * between_levels);
+  }
 };
 
-// Of earlier runs, by their tags: each is one configuration.
+// Of earlier runs, by their tags: each is one configuration. The noise is that within one level.
 Learned learned_from_earlier(const Side& base, const Side& candidate,
                              const std::pair<std::string, std::string>& ids, Kpi kpi,
                              const CompareOptions& options) {
   Learned learned;
   std::vector<Noise> groups;
-  std::size_t count = 0;
+  std::size_t count = 0, repeated = 0;
   const RunRecord& like = base.runs.front();
   const std::string workload = workload_key(like.workload);
   for (const auto& series : options.earlier) {
@@ -216,22 +229,27 @@ Learned learned_from_earlier(const Side& base, const Side& candidate,
     for (const auto& run : series.runs)
       if (run.value > 0 && !has_run(base, run.id) && !has_run(candidate, run.id))
         tags[run.tag].push_back(std::log(run.value));
-    for (const auto& [tag, values] : tags)
-      if (const auto noise = noise_of(values)) {
-        groups.push_back(*noise);
-        count += values.size();
-      }
+    for (const auto& [tag, values] : tags) {
+      repeated += values.size() - 1;
+      if (const auto levels = two_levels(values, 1))
+        learned.between_levels = std::max(learned.between_levels, levels->high - levels->low);
+      const auto noise = noise_of(values);
+      if (!noise || two_levels(values)) continue;
+      groups.push_back(*noise);
+      count += values.size();
+    }
   }
   learned.noise = learned_from(groups, kTimerStep);
   if (learned.noise) learned.from = fmt::format("{} earlier runs of this machine", count);
-  learned.shows_states = count >= kEarlierRunsToShowStates;
+  learned.one_level = learned.between_levels == 0 && repeated + 1 >= kEarlierRunsToShowStates;
   return learned;
 }
 
 struct Work {
   KpiComparison result;
   std::optional<Estimate> estimate;
-  bool constant = false;  // one value in all runs of both sides
+  bool constant = false;      // one value in all runs of both sides
+  double between_levels = 0;  // as of Learned
 };
 
 std::vector<double> states_of(const KpiRuns& runs) {
@@ -242,6 +260,12 @@ std::vector<double> states_of(const KpiRuns& runs) {
                 : std::vector<double>();
 }
 
+double geometric_mean(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += std::log(value);
+  return std::exp(sum / static_cast<double>(values.size()));
+}
+
 Work begin_kpi(Kpi kpi, const KpiRuns& base, const KpiRuns& candidate, const Learned& learned,
                bool normalise) {
   Work work;
@@ -249,8 +273,8 @@ Work begin_kpi(Kpi kpi, const KpiRuns& base, const KpiRuns& candidate, const Lea
   result.kpi = kpi;
   result.base_runs = base.values.size();
   result.candidate_runs = candidate.values.size();
-  if (!base.plain.empty()) result.base_value = median(base.plain);
-  if (!candidate.plain.empty()) result.candidate_value = median(candidate.plain);
+  if (!base.plain.empty()) result.base_value = geometric_mean(base.plain);
+  if (!candidate.plain.empty()) result.candidate_value = geometric_mean(candidate.plain);
   result.base_spread_percent = spread_percent(base.values);
   result.candidate_spread_percent = spread_percent(candidate.values);
   result.reason = missing(kpi, base, candidate, normalise);
@@ -264,23 +288,18 @@ Work begin_kpi(Kpi kpi, const KpiRuns& base, const KpiRuns& candidate, const Lea
       resolution_of(kpi, std::min(*result.base_value, *result.candidate_value)), learned.noise);
   if (!work.estimate) {
     result.reason = fmt::format(
-        "{} and {} runs: run-to-run variation is known from 2 runs a side on (3 where they were "
-        "not "
+        "{} and {} runs: run-to-run variation is known from 2 runs a side on ({} if they were not "
         "alternated)",
-        base.values.size(), candidate.values.size());
-    double mean_base = 0, mean_candidate = 0;
-    for (const auto& run : base.values) mean_base += run.value / double(base.values.size());
-    for (const auto& run : candidate.values)
-      mean_candidate += run.value / double(candidate.values.size());
-    result.gain_percent = percent(mean_candidate - mean_base);
+        base.values.size(), candidate.values.size(), kLeastInBlocks);
+    result.gain_percent = percent(mean_of(candidate.values) - mean_of(base.values));
     return work;
   }
   result.design = name_of(work.estimate->design);
   if (is_drift_unknown(*work.estimate)) {
     result.reason = fmt::format(
-        "{} and {} runs, one side after the other: with fewer than 3 runs on each side a gain "
+        "{} and {} runs, one side after the other: with fewer than {} runs on each side a gain "
         "looks like a drift of the machine. Make more runs, or alternate them",
-        base.values.size(), candidate.values.size());
+        base.values.size(), candidate.values.size(), kLeastInBlocks);
     work.estimate.reset();
     return work;
   }
@@ -288,19 +307,18 @@ Work begin_kpi(Kpi kpi, const KpiRuns& base, const KpiRuns& candidate, const Lea
   if (work.estimate->learned_degrees > 0) result.learned = learned.from;
   result.base_states = states_of(base);
   result.candidate_states = states_of(candidate);
+  work.between_levels = learned.between_levels;
   result.states_unknown =
-      kpi != Kpi::memory && !learned.shows_states &&
+      kpi != Kpi::memory &&
       std::min(base.values.size(), candidate.values.size()) < kRunsToShowStates &&
-      std::fabs(work.estimate->difference) < kMostBetweenStates;
+      learned.may_be_states(work.estimate->difference);
   result.p = work.estimate->p();
   result.method = name_of(work.estimate->method);
-  std::vector<double> base_values;
-  for (const auto& run : base.values) base_values.push_back(run.value);
   const bool paired = work.estimate->design == Design::paired;
-  const double middle = median(base_values);
+  const double middle = mean_of(base.values);
   for (std::size_t i = 0; i < candidate.values.size(); ++i)
     result.run_gains_percent.push_back(
-        percent(candidate.values[i].value - (paired ? base_values[i] : middle)));
+        percent(candidate.values[i].value - (paired ? base.values[i].value : middle)));
   return work;
 }
 
@@ -329,6 +347,7 @@ void conclude(Work& work, double weight, const CompareOptions& options) {
   const double low = e.difference - half, high = e.difference + half;
   result.low_percent = percent(low);
   result.high_percent = percent(high);
+  if (!differs) result.runs_for_interval = runs_for_use(e, alpha);
   const double alone = e.half_width(options.error);
   result.alone_low_percent = percent(e.difference - alone);
   result.alone_high_percent = percent(e.difference + alone);
@@ -340,10 +359,17 @@ void conclude(Work& work, double weight, const CompareOptions& options) {
     result.outcome = Outcome::same;
   } else if (differs && result.states_unknown) {
     result.further_runs = kRunsToShowStates - std::min(e.base_runs, e.candidate_runs);
-    result.reason = fmt::format(
-        "as few runs would look the same if the machine had two clocks and changed between them; "
-        "{} runs a side decide, or earlier runs of this workload, or recorded clocks",
-        kRunsToShowStates);
+    result.reason =
+        work.between_levels > 0
+            ? fmt::format(
+                  "earlier runs lie at two levels {:.0f}% apart, and so may these few; {} "
+                  "runs a side decide",
+                  percent(work.between_levels), kRunsToShowStates)
+            : fmt::format(
+                  "as few runs would look the same if the machine had two clocks and "
+                  "changed between them; {} runs a side decide, or earlier runs of this "
+                  "workload, or recorded clocks",
+                  kRunsToShowStates);
   } else if (differs) {
     result.outcome = e.difference > 0 ? Outcome::faster : Outcome::slower;
   } else {
@@ -445,7 +471,7 @@ StackComparison compare_stack(const Side& base, const Side& candidate,
     const bool learn = options.learn && kpi != Kpi::memory;  // it is counted, not timed
     if (learn) learned = learned_from_earlier(base, candidate, ids, kpi, options);
     if (learn && !learned.noise) siblings.add_to(learned, ids, kpi);
-    learned.shows_states |= steady;
+    learned.one_level |= steady && learned.between_levels == 0;
     all.push_back(begin_kpi(kpi, runs_of(base, base_places, ids.first, kpi, figures),
                             runs_of(candidate, candidate_places, ids.second, kpi, figures), learned,
                             options.normalise));

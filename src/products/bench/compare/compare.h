@@ -70,11 +70,15 @@ struct KpiComparison {
   Kpi kpi = Kpi::p50;
   Outcome outcome = Outcome::inconclusive;
   std::string reason;  // where there is no figure, or it decides nothing
-  std::optional<double> base_value, candidate_value;  // medians over the runs, in the KPI's unit
-  std::uint64_t base_runs = 0, candidate_runs = 0;    // that have it
+  // Geometric means over the runs, in the KPI's unit: the gain is their ratio, but for a trend.
+  std::optional<double> base_value, candidate_value;
+  std::uint64_t base_runs = 0, candidate_runs = 0;  // that have it
   // How much better the candidate is, and the interval: 2 is 2% faster, -2 slower.
   std::optional<double> gain_percent, low_percent, high_percent;
   std::optional<double> alone_low_percent, alone_high_percent;  // of this KPI and no other
+  // The runs a side from which on an interval would be of use; present if this one is of none: it
+  // includes "no difference" and is wider than half to twice.
+  std::optional<std::uint64_t> runs_for_interval;
   std::optional<double> p, adjusted_p;
   // The loss that CompareOptions::reach.runs a side would rule out if nothing differed.
   std::optional<double> reach_percent;
@@ -86,7 +90,7 @@ struct KpiComparison {
   // As few runs would look the same if the machine had two clocks and changed between them.
   bool states_unknown = false;
   std::vector<double> run_gains_percent;  // of each pair where runs alternate, else of
-                                          // each candidate run over the base's median
+                                          // each candidate run over the base's value
 };
 
 struct StackComparison {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "base/statistics.h"
 #include "bench/compare/distributions.h"
@@ -15,11 +16,11 @@ namespace {
 // error must be 1.7 times that of independent runs.
 constexpr double kBlocksAllowance = 2;
 
-// Runs that alternate are looked at in two ways, of which the surer counts: beside a smooth trend
-// in time, which uses up to twice as many degrees of freedom, and as differences of pairs, which
-// take out whatever the two runs of a pair share. Each may use its share of the error, so that both
-// together keep it.
-constexpr double kTrendShare = 0.9, kPairsShare = 1 - kTrendShare;
+// Runs that alternate are looked at in ways of which the surest counts: beside a smooth trend in
+// time, which uses up to twice as many degrees of freedom; as differences of pairs, which take out
+// whatever the two runs of a pair share; and beside the trend with what was learned of the noise.
+// Each may use its share of the error; the learned one comes on top (kSpent).
+constexpr double kTrendShare = 0.9, kPairsShare = 1 - kTrendShare, kLearnedShare = 0.25;
 constexpr double kChoiceAlpha = 0.01;  // at which the narrower interval is the surer
 
 // Of the trend, so that enough runs are left to tell the noise.
@@ -29,6 +30,8 @@ std::size_t trend_degree(std::size_t pairs) { return pairs < 3 ? 0 : pairs < 5 ?
 // need not be quiet now.
 constexpr double kMoreNoiseLevel = 0.25;
 
+// Fewer runs do not show whether one side is noisier than what was learned; one fewer do if it is
+// known how much such noises differ.
 constexpr std::size_t kRunsToLearn = 5;
 
 // What few runs leave open has a bound: from run to run, a benchmark varies by at most this share,
@@ -40,15 +43,15 @@ struct Prior {
   std::optional<Noise> learned;
   double floor = 0;  // variance of the way of measuring
 
-  // `own` with what was learned; `scale`: how many runs' variances a value of it has.
-  Noise with(Noise own, double scale) const {
-    const double least = floor * scale;
-    own.variance = std::max(own.variance, least);
+  // `own` with what was learned, which gives it degrees, and never makes it less.
+  Noise with(Noise own) const {
+    own.variance = std::max(own.variance, floor);
     if (!learned) return own;
-    const double before = std::max(learned->variance * scale, least);
+    const double before = std::max(learned->variance, floor);
     if (f_upper(own.variance / before, own.degrees, learned->degrees) < kMoreNoiseLevel) return own;
     const double degrees = own.degrees + learned->degrees;
-    return {(own.degrees * own.variance + learned->degrees * before) / degrees, degrees};
+    const double pooled = (own.degrees * own.variance + learned->degrees * before) / degrees;
+    return {std::max(own.variance, pooled), degrees};
   }
 };
 
@@ -71,29 +74,25 @@ std::vector<double> differences(std::vector<RunValue> base, std::vector<RunValue
 struct Fit {
   double difference = 0, standard_error = 0, degrees = 0, learned = 0;
 };
-Fit fit_pairs(const std::vector<double>& pairs, const Prior& prior) {
-  const Noise own = noise_around_mean(pairs), all = prior.with(own, 2);
-  return {mean(pairs), std::sqrt(all.variance / static_cast<double>(pairs.size())), all.degrees,
-          all.degrees - own.degrees};
+Fit fit_pairs(const std::vector<double>& pairs, double floor) {
+  const Noise own = noise_around_mean(pairs);
+  const double variance = std::max(own.variance, 2 * floor);
+  return {mean(pairs), std::sqrt(variance / static_cast<double>(pairs.size())), own.degrees, 0};
 }
 // The sum of two estimated variances: Welch and Satterthwaite.
-Fit fit_of_sum(double difference, Noise a, Noise b, double learned) {
+Fit fit_of_sum(double difference, const Noise& a, const Noise& b, double learned) {
   const double sum = a.variance + b.variance;
   const double degrees =
       sum * sum / (a.variance * a.variance / a.degrees + b.variance * b.variance / b.degrees);
   return {difference, std::sqrt(sum), sum > 0 ? degrees : a.degrees + b.degrees, learned};
 }
-Fit fit_sides(const std::vector<double>& base, const std::vector<double>& candidate,
-              const Prior& prior) {
+Fit fit_sides(const std::vector<double>& base, const std::vector<double>& candidate, double floor) {
   const auto of = [&](const std::vector<double>& side) {
-    const Noise own = noise_around_mean(side);
-    Noise all = prior.with(own, 1);
-    all.variance /= static_cast<double>(side.size());
-    return std::pair(all, all.degrees - own.degrees);
+    Noise own = noise_around_mean(side);
+    own.variance = std::max(own.variance, floor) / static_cast<double>(side.size());
+    return own;
   };
-  const auto [a, learned_a] = of(base);
-  const auto [b, learned_b] = of(candidate);
-  return fit_of_sum(mean(candidate) - mean(base), a, b, std::min(learned_a, learned_b));
+  return fit_of_sum(mean(candidate) - mean(base), of(base), of(candidate), 0);
 }
 // Least squares of value = trend + difference * (is candidate), where the trend is a polynomial in
 // time: the difference is fitted to what a common trend leaves.
@@ -123,7 +122,7 @@ std::optional<Fit> fit_with_trend(const std::vector<RunValue>& base,
   const auto left = [&](std::size_t from, std::size_t to) {
     double squares = 0;
     for (std::size_t i = from; i < to; ++i) squares += fit->residual[i] * fit->residual[i];
-    Noise all = prior.with({squares / degrees, degrees}, 1);
+    Noise all = prior.with({squares / degrees, degrees});
     all.variance *= scale;
     return all;
   };
@@ -131,22 +130,33 @@ std::optional<Fit> fit_with_trend(const std::vector<RunValue>& base,
   return fit_of_sum(fit->value, ours, theirs, std::min(ours.degrees, theirs.degrees) - degrees);
 }
 
-void take(Estimate& result, const Fit& fit, Method method, double share = 1) {
+Estimate take(Estimate result, const Fit& fit, Method method, double share = 1) {
   result.difference = fit.difference;
   result.standard_error = fit.standard_error;
   result.degrees = fit.degrees;
   result.learned_degrees = fit.learned;
   result.method = method;
   result.share = share;
+  return result;
 }
 
-void take_surer(Estimate& result, const Fit& pairs, const std::optional<Fit>& trend) {
-  take(result, pairs, Method::student_t, trend ? kPairsShare : 1);
-  if (!trend) return;
-  const double half = result.half_width(kChoiceAlpha);
-  Estimate other = result;
-  take(other, *trend, Method::trend_adjusted_t, kTrendShare);
-  if (other.half_width(kChoiceAlpha) <= half) result = std::move(other);
+Estimate surest_of_pairs(const Estimate& result, const std::vector<RunValue>& base,
+                         const std::vector<RunValue>& candidate, const Prior& prior) {
+  const auto pairs = differences(base, candidate);
+  const auto trend = [&](const Prior& known) {
+    return fit_with_trend(base, candidate, trend_degree(pairs.size()), known);
+  };
+  const auto own = trend({std::nullopt, prior.floor});
+  Estimate surest =
+      take(result, fit_pairs(pairs, prior.floor), Method::student_t, own ? kPairsShare : 1);
+  const auto look = [&](const std::optional<Fit>& fit, double share) {
+    if (!fit) return;
+    const auto other = take(result, *fit, Method::trend_adjusted_t, share);
+    if (other.half_width(kChoiceAlpha) <= surest.half_width(kChoiceAlpha)) surest = other;
+  };
+  look(own, kTrendShare);
+  if (prior.learned) look(trend(prior), kLearnedShare);
+  return surest;
 }
 
 }  // namespace
@@ -160,15 +170,15 @@ double Estimate::bounded_error() const {
 
 double Estimate::p() const {
   if (standard_error <= 0) return difference == 0 ? 1 : 0;
-  const double size = std::fabs(difference);
+  const double size = std::max(0.0, std::fabs(difference) - drift);
   const double chance = std::min(student_t_two_sided(size / standard_error, degrees),
                                  normal_two_sided(size / bounded_error()));
   return std::min(1.0, chance / share);
 }
 
 double Estimate::half_width(double alpha) const {
-  return std::min(student_t_critical(alpha * share, degrees) * standard_error,
-                  normal_critical(alpha * share) * bounded_error());
+  return drift + std::min(student_t_critical(alpha * share, degrees) * standard_error,
+                          normal_critical(alpha * share) * bounded_error());
 }
 
 Design design_of(const std::vector<RunValue>& base, const std::vector<RunValue>& candidate) {
@@ -202,22 +212,20 @@ std::optional<Estimate> estimate(const std::vector<RunValue>& base,
   result.base_runs = base.size();
   result.candidate_runs = candidate.size();
   result.design = design_of(base, candidate);
-  // What was learned is the noise between neighbours: without alternation a wander adds to it. And
-  // few runs do not show whether one side is noisier than what was learned.
-  const bool learns = result.design == Design::paired && base.size() >= kRunsToLearn;
-  const Prior prior{learns ? learned : std::nullopt, resolution * resolution};
-  if (result.design == Design::in_blocks || result.design == Design::regular) {
-    auto fit = fit_with_trend(base, candidate, 1, prior);
-    if (!fit) return std::nullopt;
-    fit->standard_error *= kBlocksAllowance;
-    take(result, *fit, Method::trend_adjusted_t);
-  } else if (result.design == Design::paired) {
-    const auto pairs = differences(base, candidate);
-    take_surer(result, fit_pairs(pairs, prior),
-               fit_with_trend(base, candidate, trend_degree(pairs.size()), prior));
-  } else {
-    take(result, fit_sides(values_of(base), values_of(candidate), prior), Method::welch_t);
+  const double floor = resolution * resolution;
+  if (result.design == Design::paired) {
+    // Without alternation a wander adds to what was learned, the noise between neighbours.
+    const bool learns = learned && base.size() + (learned->spread_known ? 1 : 0) >= kRunsToLearn;
+    return surest_of_pairs(result, base, candidate, {learns ? learned : std::nullopt, floor});
   }
+  const Fit means = fit_sides(values_of(base), values_of(candidate), floor);
+  if (result.design == Design::mixed) return take(result, means, Method::welch_t);
+  const auto fit = fit_with_trend(base, candidate, 1, {std::nullopt, floor});
+  if (!fit) return std::nullopt;
+  result = take(result, *fit, Method::trend_adjusted_t);
+  result.standard_error *= kBlocksAllowance;
+  result.difference = means.difference;
+  result.drift = std::fabs(means.difference - fit->difference);
   return result;
 }
 
@@ -228,7 +236,8 @@ double half_width_at(const Estimate& estimate, std::size_t runs, double alpha) {
       estimate.design == Design::paired && estimate.method != Method::trend_adjusted_t;
   const double n = static_cast<double>(runs);
   const double degrees = (pairs ? n - 1 : 2 * n - 2) + estimate.learned_degrees;
-  return student_t_critical(alpha * estimate.share, degrees) * deviation / std::sqrt(n);
+  return estimate.drift +
+         student_t_critical(alpha * estimate.share, degrees) * deviation / std::sqrt(n);
 }
 
 std::optional<std::size_t> runs_for(const Estimate& estimate, double half_width, double alpha) {
@@ -243,6 +252,13 @@ std::optional<std::size_t> runs_for(const Estimate& estimate, double half_width,
     (enough(middle) ? high : low) = middle;
   }
   return high;
+}
+
+std::optional<std::size_t> runs_for_use(const Estimate& estimate, double alpha) {
+  const double half = estimate.half_width(alpha), wide = std::numbers::ln2;
+  if (half <= std::max(wide, std::fabs(estimate.difference))) return std::nullopt;
+  const auto have = std::min(estimate.base_runs, estimate.candidate_runs);
+  return std::max(have + 1, runs_for(estimate, wide, alpha).value_or(10'000));
 }
 
 std::vector<double> adjusted_p(const std::vector<double>& p, const std::vector<double>& weights) {

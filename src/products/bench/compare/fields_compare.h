@@ -18,8 +18,8 @@ FIELDS_OF(KpiComparison) {
         "faster (better; for energy and memory: less), slower, same within the margin, or "
         "inconclusive; lost is used only for whole stacks.");
   FIELD(reason, "Why there is no figure, or what would decide.");
-  FIELD(base_value, "Median over the base's runs.", {.unit = "the KPI's unit"});
-  FIELD(candidate_value, "Median over the candidate's runs.", {.unit = "the KPI's unit"});
+  FIELD(base_value, "Geometric mean over the base's runs.", {.unit = "the KPI's unit"});
+  FIELD(candidate_value, "Geometric mean over the candidate's runs.", {.unit = "the KPI's unit"});
   FIELD(base_runs, "Runs of the base that have it.");
   FIELD(candidate_runs, "Runs of the candidate that have it.");
   FIELD(gain_percent, "How much better the candidate is; negative: worse.");
@@ -39,6 +39,9 @@ FIELDS_OF(KpiComparison) {
   FIELD(method,
         "student_t: differences of pairs; trend_adjusted_t: least squares beside a trend in time; "
         "welch_t: means of the sides.");
+  FIELD(runs_for_interval,
+        "Runs a side from which on the interval would be of use; present if it includes \"no "
+        "difference\" and is wider than half to twice.");
   FIELD(learned, "What the noise was learned from in addition to these runs.");
   FIELD(base_spread_percent, "Standard deviation from run to run of the base.");
   FIELD(candidate_spread_percent, "Standard deviation from run to run of the candidate.");
@@ -51,7 +54,7 @@ FIELDS_OF(KpiComparison) {
         "between two clocks.");
   FIELD(run_gains_percent,
         "In time: the gain of each pair where runs alternated, else of each run of the candidate "
-        "over the base's median.");
+        "over the base's value.");
 }
 
 FIELDS_OF(Losses) {

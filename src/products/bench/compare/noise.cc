@@ -11,9 +11,8 @@ namespace {
 
 constexpr std::size_t kGroupsToDiffer = 3;  // from here on it shows how much groups differ
 
-constexpr double kLeastGap = 0.02;     // of two states, as a share: less does not matter
-constexpr double kGapToWidth = 3;      // the gap, in widths of the wider heap
-constexpr std::size_t kLeastHeap = 2;  // a single value is an outlier
+constexpr double kLeastGap = 0.02;  // of two states, as a share: less does not matter
+constexpr double kGapToWidth = 3;   // the gap, in widths of the wider heap
 
 }  // namespace
 
@@ -53,17 +52,18 @@ std::optional<Noise> learned_from(const std::vector<Noise>& groups, double resol
     scatter += (level(group) - mean) * (level(group) - mean) / (count - 1);
     scatter -= trigamma(group.degrees / 2) / count;
   }
-  if (scatter <= 0) return Noise{squares / degrees, degrees};
+  const double most = std::min(degrees, count);
+  if (scatter <= 0) return Noise{squares / degrees, most, true};
   const double half = trigamma_inverse(scatter);
-  return Noise{std::exp(mean + digamma(half) - std::log(half)), std::min(2 * half, degrees)};
+  return Noise{std::exp(mean + digamma(half) - std::log(half)), std::min(2 * half, most), true};
 }
 
-std::optional<TwoLevels> two_levels(std::vector<double> values) {
-  if (values.size() < 2 * kLeastHeap) return std::nullopt;
+std::optional<TwoLevels> two_levels(std::vector<double> values, std::size_t least) {
+  if (values.size() < 2 * least) return std::nullopt;
   std::ranges::sort(values);
-  std::size_t first_high = kLeastHeap;
+  std::size_t first_high = least;
   const auto gap = [&](std::size_t i) { return values[i] - values[i - 1]; };
-  for (std::size_t i = kLeastHeap; i + kLeastHeap <= values.size(); ++i)
+  for (std::size_t i = least; i + least <= values.size(); ++i)
     if (gap(i) > gap(first_high)) first_high = i;
   const double width =
       std::max(values[first_high - 1] - values.front(), values.back() - values[first_high]);

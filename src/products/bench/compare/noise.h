@@ -15,6 +15,7 @@ inline constexpr double kTimerStep = 1e-4;
 // The variance of one run's value (a logarithm), and how many degrees of freedom it rests on.
 struct Noise {
   double variance = 0, degrees = 0;
+  bool spread_known = false;  // learned from groups enough to show how much these differ
 };
 
 // Of runs of one configuration, in time: half the mean square of successive differences (von
@@ -27,15 +28,19 @@ Noise noise_around_mean(std::span<const double> values);
 
 // What groups of runs say together about the noise of another group: an inverse chi-square
 // distribution fitted by the moments of the logarithms (Smyth, "Linear models and empirical Bayes
-// methods", 2004). The more the groups differ, the fewer degrees; never more than the groups have.
+// methods", 2004). The more the groups differ, the fewer degrees; never more than the groups have,
+// and of three groups or more never more than one a group, since few groups show badly how much
+// they differ.
 // `resolution`: as of estimate(). Nothing without groups.
 std::optional<Noise> learned_from(const std::vector<Noise>& groups, double resolution);
 
-// Two states of a machine, such as two clocks: the values lie in two heaps, far from each other.
+// Two states of a machine, such as two clocks: the values lie in two heaps of at least `least`,
+// far from each other. A single value may be an outlier; who asks whether all values lie at one
+// level sets `least` to 1.
 struct TwoLevels {
   double low = 0, high = 0;  // medians
   std::size_t at_low = 0, at_high = 0;
 };
-std::optional<TwoLevels> two_levels(std::vector<double> values);
+std::optional<TwoLevels> two_levels(std::vector<double> values, std::size_t least = 2);
 
 }  // namespace gpuready::bench

@@ -10,10 +10,11 @@
 namespace gpuready::bench {
 namespace {
 
-// Of the risk that is stated: noise that is learned is not known exactly.
-constexpr double kSpent = 0.8;
-
 std::string gain_text(const KpiComparison& kpi) {
+  if (kpi.runs_for_interval)
+    return fmt::format("{} by {:.2f}% (too few runs for an interval: {} of at least {})",
+                       name_of(kpi.kpi), kpi.gain_percent.value_or(0),
+                       std::min(kpi.base_runs, kpi.candidate_runs), *kpi.runs_for_interval);
   return fmt::format("{} by {:.2f}% ({:.2f}% to {:.2f}%)", name_of(kpi.kpi),
                      kpi.gain_percent.value_or(0), kpi.low_percent.value_or(0),
                      kpi.high_percent.value_or(0));

@@ -14,6 +14,7 @@ namespace gpuready::bench {
 namespace {
 
 constexpr double kError = 0.01;
+constexpr std::size_t kLeastRepeats = 2;
 
 double typical(const Latency& latency) {
   return latency.p50_ns.value_or(latency.mean_ns.value_or(0));
@@ -54,7 +55,7 @@ std::optional<double> uncertainty_after(const StackResult& stack, std::size_t re
 // What the other stacks say of the noise.
 std::optional<Noise> noise_beside(const std::vector<const StackResult*>& stacks,
                                   const StackResult* one, const StackResult* other) {
-  constexpr std::size_t kLeast = 3;
+  constexpr std::size_t kLeast = 3;  // of which it shows how far they differ
   std::vector<Noise> groups;
   for (const auto* stack : stacks) {
     if (stack == one || stack == other) continue;
@@ -63,6 +64,35 @@ std::optional<Noise> noise_beside(const std::vector<const StackResult*>& stacks,
     if (const auto noise = noise_of(values)) groups.push_back(*noise);
   }
   return groups.size() < kLeast ? std::nullopt : learned_from(groups, kTimerStep);
+}
+
+// Beside the fastest of these stacks.
+RankedStack ranked(const std::vector<const StackResult*>& stacks, const StackResult& stack,
+                   std::string& learned) {
+  RankedStack entry;
+  entry.id = stack.id;
+  entry.latency = latency_of(stack);
+  entry.latency.p95_ns = p95_of(stack);
+  entry.p95_counts = p95_counts(stack);
+  const StackResult& fastest = *stacks.front();
+  if (&stack == &fastest) return entry;
+  const double ratio = typical(entry.latency) / typical(latency_of(fastest));
+  entry.ratio = ratio;
+  entry.repeats = std::min(repeats_of(stack).size(), repeats_of(fastest).size());
+  const auto found = estimate_of(fastest, stack, noise_beside(stacks, &fastest, &stack));
+  if (!found) {
+    entry.repeats_for_interval = kLeastRepeats;
+    return entry;
+  }
+  const double alpha = kSpent * kError / static_cast<double>(stacks.size() - 1);
+  entry.repeats_for_interval = runs_for_use(*found, alpha);
+  if (entry.repeats_for_interval) return entry;
+  const double half = found->half_width(alpha);
+  entry.told_apart = found->difference > half;
+  entry.low = std::min(ratio, std::exp(found->difference - half));
+  entry.high = std::max(ratio, std::exp(found->difference + half));
+  if (found->learned_degrees > 0) learned = "the other stacks of the run";
+  return entry;
 }
 
 }  // namespace
@@ -91,22 +121,11 @@ Ranking ranking_of(const RunRecord& run) {
       return typical(latency_of(*a)) < typical(latency_of(*b));
     });
   for (const auto* stack : good) {
-    RankedStack entry{stack->id, latency_of(*stack), {}, {}, {}, false, p95_counts(*stack)};
-    entry.latency.p95_ns = p95_of(*stack);
     for (auto& lost : losses_of(std::span(&run, 1), stack->id).reasons)
       ranking.losses.push_back(std::move(lost));
-    const auto estimated =
-        stack == good.front() || !ranking.same_work
-            ? std::nullopt
-            : estimate_of(*good.front(), *stack, noise_beside(good, good.front(), stack));
-    if (estimated) {
-      const double half = estimated->half_width(kError / static_cast<double>(good.size() - 1));
-      entry.ratio = std::exp(estimated->difference);
-      entry.low = std::exp(estimated->difference - half);
-      entry.high = std::exp(estimated->difference + half);
-      entry.told_apart = *entry.low > 1;
-    }
-    ranking.ranked.push_back(std::move(entry));
+    // Other work has no ratio.
+    ranking.ranked.push_back(
+        ranked(ranking.same_work ? good : std::vector{stack}, *stack, ranking.learned));
   }
   return ranking;
 }

@@ -13,11 +13,13 @@ namespace gpuready::bench {
 struct RankedStack {
   std::string id;
   Latency latency;
-  // Of the time of the fastest one, by repeats' medians, with an interval of 99% over all stacks;
-  // absent where there are not two repeats of both.
+  // Of the time of the fastest one. The interval is of 99% over all stacks, from repeats' medians,
+  // widened to hold the ratio; absent without two repeats of both, and if it would be of no use.
   std::optional<double> ratio, low, high;
-  bool told_apart = false;  // surely slower than the fastest
-  bool p95_counts = false;  // there are samples enough
+  std::size_t repeats = 0;                          // that the interval rests on
+  std::optional<std::size_t> repeats_for_interval;  // at least; present if these are too few
+  bool told_apart = false;                          // significantly slower than the fastest
+  bool p95_counts = false;                          // there are samples enough
 };
 struct UnrankedStack {
   std::string id, status, reason;
@@ -27,6 +29,7 @@ struct Ranking {
   std::vector<RankedStack> ranked;
   std::vector<UnrankedStack> others;
   std::vector<std::string> losses;  // what of the ranked stacks does not count
+  std::string learned;              // what the noise was learned from beside each two stacks
   // Whether the stacks did the same work, so that one is the fastest; else they are in the order
   // of the file, without ratios.
   bool same_work = true;

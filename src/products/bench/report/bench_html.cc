@@ -102,7 +102,8 @@ std::string ranking_table(const Ranking& ranking) {
         time_or_none(stack.latency.mean_ns), ratio_text(ranking, stack), rank_text(ranking, stack));
   }
   if (!ranking.ranked.empty()) out += "</tbody></table>\n";
-  if (const auto note = p95_note(ranking); !note.empty()) out += "<p>" + note + "</p>\n";
+  for (const auto& note : {p95_note(ranking), learned_text(ranking)})
+    if (!note.empty()) out += "<p>" + note + "</p>\n";
   if (!ranking.losses.empty()) out += "<p>Does not count:</p><ul>";
   for (const auto& lost : ranking.losses) out += "<li>" + escape_html(lost) + "</li>";
   if (!ranking.losses.empty()) out += "</ul>\n";

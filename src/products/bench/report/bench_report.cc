@@ -38,14 +38,16 @@ std::vector<std::pair<std::string, std::string>> environment_texts(const RunReco
 std::string ratio_text(const Ranking& ranking, const RankedStack& stack) {
   if (!ranking.same_work) return "";
   if (&stack == &ranking.ranked.front()) return "1";
-  if (!stack.ratio) return "not known";
+  if (stack.repeats_for_interval)
+    return fmt::format("{:.3f}; {}", *stack.ratio,
+                       too_few_text("repeats", stack.repeats, *stack.repeats_for_interval));
   return fmt::format("{:.3f} ({:.3f} to {:.3f})", *stack.ratio, *stack.low, *stack.high);
 }
 
 std::string rank_text(const Ranking& ranking, const RankedStack& stack) {
   if (!ranking.same_work) return "";
-  if (&stack == &ranking.ranked.front()) return "fastest";
-  if (!stack.ratio) return "one repeat";
+  if (&stack == &ranking.ranked.front())
+    return not_told_apart(ranking).empty() ? "fastest" : "shortest time";
   return stack.told_apart ? "slower" : "not told apart";
 }
 
@@ -73,9 +75,18 @@ std::string p95_note(const Ranking& ranking) {
   return "";
 }
 
-std::string not_told_apart_text(const Ranking& ranking) {
-  const auto ids = not_told_apart(ranking);
-  return ids.empty() ? "" : fmt::format("; {} not told apart from it", join(ids, ", "));
+std::string fastest_text(const Ranking& ranking, std::string_view name, std::string_view of,
+                         std::string_view time) {
+  const auto others = not_told_apart(ranking);
+  if (others.empty()) return fmt::format("{} is the fastest of {}: {}", name, of, time);
+  return fmt::format("{} has the shortest time of {}: {}. The repeats do not tell it apart from {}",
+                     name, of, time, join(others, ", "));
+}
+
+std::string learned_text(const Ranking& ranking) {
+  return ranking.learned.empty()
+             ? ""
+             : fmt::format("How far repeats vary was also learned from {}.", ranking.learned);
 }
 
 std::string conclusion_of(const BenchReport& report) {
@@ -88,11 +99,13 @@ std::string conclusion_of(const BenchReport& report) {
         counted(ranking.ranked.size(), "benchmark"), report.runs.back().protocol.origin,
         counted(report.runs.size(), "run"), workload_text(report.runs.back().workload));
   const auto& best = ranking.ranked.front();
-  return fmt::format(
-      "{} is the fastest of {}{}: {} for {}{}.", best.id, counted(ranking.ranked.size(), "stack"),
-      report.runs.size() == 1 ? "" : fmt::format(" in the last of {} tables", report.runs.size()),
-      typical_text(best.latency), workload_text(report.runs.back().workload),
-      not_told_apart_text(ranking));
+  const auto of = report.runs.size() == 1
+                      ? counted(ranking.ranked.size(), "stack")
+                      : fmt::format("{} in the last of {} tables",
+                                    counted(ranking.ranked.size(), "stack"), report.runs.size());
+  const auto time = fmt::format("{} for {}", typical_text(best.latency),
+                                workload_text(report.runs.back().workload));
+  return fastest_text(ranking, best.id, of, time) + ".";
 }
 
 std::string render_markdown(const BenchReport& report) {
@@ -113,6 +126,7 @@ std::string render_markdown(const BenchReport& report) {
                           rank_text(ranking, stack));
     }
     if (const auto note = p95_note(ranking); !note.empty()) text += "\n\\" + note + "\n";
+    if (const auto note = learned_text(ranking); !note.empty()) text += "\n" + note + "\n";
     if (!ranking.losses.empty()) text += "\nDoes not count:\n\n";
     for (const auto& lost : ranking.losses) text += "- " + markdown_text(lost) + "\n";
     if (!ranking.others.empty()) text += "\nNot ranked:\n\n";
@@ -134,8 +148,8 @@ std::string render_terminal(const BenchReport& report, const TerminalStyle& styl
     const auto ranking = ranking_of(run);
     Table table{{{"stack", Align::left, true},
                  {"p50", Align::right},
-                 {"p95", Align::right, false, 1},
-                 {ranking.same_work ? "of the fastest" : "", Align::left}},
+                 {"p95", Align::right},
+                 {ranking.same_work ? "of the fastest" : "", Align::left, true}},
                 {}};
     for (const auto& stack : ranking.ranked) {
       table.rows.push_back({{stack.id},
@@ -144,7 +158,8 @@ std::string render_terminal(const BenchReport& report, const TerminalStyle& styl
                             {ratio_text(ranking, stack)}});
     }
     text.table(2, table);
-    if (const auto note = p95_note(ranking); !note.empty()) text.paragraph(2, {""}, note, Ink::dim);
+    for (const auto& note : {p95_note(ranking), learned_text(ranking)})
+      if (!note.empty()) text.paragraph(2, {""}, note, Ink::dim);
     for (const auto& lost : ranking.losses) text.paragraph(2, {text.mark(Tone::warn) + " "}, lost);
     for (const auto& other : ranking.others)
       text.paragraph(2, {""}, unranked_text(other), Ink::dim);

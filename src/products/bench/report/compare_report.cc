@@ -52,6 +52,9 @@ std::string side_text(const ComparedSide& side) {
 
 std::string interval_text(const KpiComparison& kpi) {
   if (!kpi.low_percent) return "";
+  if (kpi.runs_for_interval)
+    return too_few_text("runs", std::min(kpi.base_runs, kpi.candidate_runs),
+                        *kpi.runs_for_interval);
   return fmt::format("{} to {}", gain_text(*kpi.low_percent), gain_text(*kpi.high_percent));
 }
 
@@ -103,14 +106,30 @@ std::string method_text(const StackComparison& stack) {
       {"paired", "Runs alternated: pairs are compared."},
       {"mixed", "Runs do not alternate: the means of the sides are compared."},
       {"regular",
-       "The same side ran first in each pair: a linear drift is taken out. Change the order from "
-       "pair to pair (base, candidate, candidate, base) to need fewer runs."},
+       "The same side ran first in each pair: what a linear drift would explain is not counted. "
+       "Change the order from pair to pair (base, candidate, candidate, base) to need fewer runs."},
       {"in_blocks",
-       "All runs of one side come before those of the other: a linear drift is taken out, which "
-       "costs most of the certainty. Alternate the runs to need fewer."}};
+       "All runs of one side come before those of the other: what a linear drift would explain is "
+       "not counted, which costs most of the certainty. Alternate the runs to need fewer."}};
   for (const auto& [name, text] : kDesigns)
     if (first->design == name) return std::string(text);
   return "";
+}
+
+// On what the noise was learned from, by KPI; a line each.
+std::vector<std::string> learned_lines(const StackComparison& stack) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> names;  // by source
+  for (const auto& kpi : stack.kpis) {
+    if (kpi.learned.empty()) continue;
+    auto place = std::ranges::find(names, kpi.learned, [](const auto& one) { return one.first; });
+    if (place == names.end()) place = names.insert(names.end(), {kpi.learned, {}});
+    place->second.emplace_back(name_of(kpi.kpi));
+  }
+  std::vector<std::string> lines;
+  for (const auto& [from, kpis] : names)
+    lines.push_back(
+        fmt::format("How far runs vary in {} was also learned from {}.", join(kpis, ", "), from));
+  return lines;
 }
 
 bool is_wrong(const StackComparison& stack) {
@@ -150,8 +169,10 @@ void write_stack(TerminalText& text, const StackComparison& stack, const Compari
   if (!style.quiet) write_kpis(text, stack, comparison.margin_percent);
   for (const auto& lost : losses_text(stack))
     text.paragraph(4, {text.mark(Tone::warn) + " "}, lost);
-  if (const auto method = method_text(stack); !method.empty() && !style.quiet)
+  if (style.quiet) return;
+  if (const auto method = method_text(stack); !method.empty())
     text.paragraph(4, {""}, method, Ink::dim);
+  for (const auto& line : learned_lines(stack)) text.paragraph(4, {""}, line, Ink::dim);
 }
 
 }  // namespace
@@ -174,6 +195,10 @@ std::string value_text(Kpi kpi, double value) {
 std::string gain_text(double percent) {
   if (!std::isfinite(percent) || percent > 1e5) return "> +100000%";
   return fmt::format("{:+.{}f}%", percent, std::fabs(percent) < 10 ? 2 : 1);
+}
+
+std::string too_few_text(std::string_view what, std::size_t count, std::size_t least) {
+  return fmt::format("too few {} for an interval ({} of at least {})", what, count, least);
 }
 
 std::string outcome_text(const KpiComparison& kpi, double margin_percent) {
@@ -266,6 +291,7 @@ std::string markdown_table(const StackComparison& stack, double margin_percent) 
     text +=
         fmt::format("| {} | {} |\n", join(titles(kpi), " | "), outcome_text(kpi, margin_percent));
   }
+  for (const auto& line : learned_lines(stack)) text += "\n" + line + "\n";
   const auto lost = losses_text(stack);
   if (!lost.empty()) text += "\n";
   for (const auto& each : lost) text += fmt::format("- does not count: {}\n", markdown_text(each));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "bench/compare/compare.h"
 #include "report/report.h"
@@ -17,6 +18,8 @@ std::string conclusion_of(const bench::Comparison& comparison);
 // Parts that other reports of benchmarks show as well. Times in ns and so on, as people read them.
 std::string value_text(bench::Kpi kpi, double value);
 std::string gain_text(double percent);  // "+2.1%"
+// In place of an interval: "too few runs for an interval (3 of at least 5)".
+std::string too_few_text(std::string_view what, std::size_t count, std::size_t least);
 std::string outcome_text(const bench::KpiComparison& kpi, double margin_percent);
 std::string markdown_table(const bench::StackComparison& stack, double margin_percent);
 std::string markdown_differences(const bench::Comparison& comparison);  // a list

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,7 +15,11 @@ std::vector<std::pair<std::string, std::string>> environment_texts(const bench::
 // Of one of its ranked stacks; empty where they did not do the same work.
 std::string ratio_text(const bench::Ranking& ranking, const bench::RankedStack& stack);
 std::string rank_text(const bench::Ranking& ranking, const bench::RankedStack& stack);
-std::string not_told_apart_text(const bench::Ranking& ranking);
+// Which is the fastest `of` the stacks, or that the repeats do not show it; without a full stop.
+std::string fastest_text(const bench::Ranking& ranking, std::string_view name, std::string_view of,
+                         std::string_view time);
+// A line on what the noise was learned from; empty where it was not.
+std::string learned_text(const bench::Ranking& ranking);
 std::string unranked_text(const bench::UnrankedStack& stack);
 std::string time_or_none(const std::optional<double>& ns);
 // The p50, or the mean as such of what reported no more; empty where there is neither.

@@ -66,7 +66,7 @@ void write_figures(TerminalText& text, const RunRecord& run) {
   table.columns = {{"stack", Align::left, true},
                    {"p50", Align::right},
                    {"p95", Align::right},
-                   {"ratio", Align::right},
+                   {"ratio", Align::right, true},
                    {"FLOP/s", Align::right, false, 2},
                    {"cold", Align::right, false, 3},
                    {"samples", Align::right, false, 4}};
@@ -92,6 +92,8 @@ void write_figures(TerminalText& text, const RunRecord& run) {
          {std::to_string(samples)}});
   }
   if (!stacks.empty()) text.table(2, table);
+  if (const auto note = learned_text(ranking); !note.empty())
+    text.paragraph(2, {""}, note, Ink::dim);
 }
 
 }  // namespace
@@ -108,8 +110,8 @@ std::string conclusion_of(const RunRecord& run) {
     return fmt::format(
         "{}: {}. It is not ranked: {}.", stacks[0]->name(), time,
         std::ranges::find(ranking.others, stacks[0]->id, &UnrankedStack::id)->reason);
-  return fmt::format("{} is the fastest of {}: {}{}.", stacks[0]->name(),
-                     counted(ranking.ranked.size(), "stack"), time, not_told_apart_text(ranking));
+  return fastest_text(ranking, stacks[0]->name(), counted(ranking.ranked.size(), "stack"), time) +
+         ".";
 }
 
 std::string render_terminal(const RunRecord& run, const Envelope& envelope, const std::string& path,

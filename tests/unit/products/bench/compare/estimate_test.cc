@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <random>
 
 #include "bench/compare/distributions.h"
 
@@ -92,12 +93,14 @@ TEST(BenchEstimate, MixedIsScipysWelch) {
 }
 
 // Expected: numpy.linalg.lstsq on [1, when, is candidate], with its standard error.
-TEST(BenchEstimate, InBlocksTakesADriftOut) {
+// What is shown is the difference of the means, 0.0395; a drift explains all of it but 0.0015.
+TEST(BenchEstimate, InBlocksWhatADriftExplainsDoesNotCount) {
   const auto e = estimate(at({0, 1, 2, 3}, {1.00, 1.013, 1.019, 1.031}),
                           at({4, 5, 6, 7}, {1.042, 1.049, 1.062, 1.068}), 0);
   ASSERT_TRUE(e);
   EXPECT_EQ(e->method, Method::trend_adjusted_t);
-  EXPECT_NEAR(e->difference, 0.0015000000000000044, 1e-12);
+  EXPECT_NEAR(e->difference, 0.0395, 1e-12);
+  EXPECT_NEAR(e->drift, 0.038, 1e-12);
   EXPECT_NEAR(e->standard_error, 2 * 0.0028248893783650434,
               1e-12);  // with the allowance for blocks
   EXPECT_LE(e->degrees, 5);
@@ -126,31 +129,60 @@ TEST(BenchEstimate, ADriftIsNoDifferenceInARegularOrder) {
   }
   const auto e = estimate(at(when[0], values[0]), at(when[1], values[1]), 1e-5);
   EXPECT_EQ(e->design, Design::regular);
-  EXPECT_LT(std::abs(e->difference), 0.0005);  // of 0.005 a run
+  EXPECT_NEAR(e->difference, 0.005, 0.0005);  // a run's drift
   EXPECT_GT(e->p(), 0.05);
+  EXPECT_NEAR(e->half_width(0.01) - e->drift, e->half_width(0.01) - 0.005, 0.0005);
 }
 
-// (10 * 4 + 4 * v) / 14 for the pairs' own variance v with 4 degrees.
-TEST(BenchEstimate, WhatWasLearnedIsPooled) {
-  const auto base = at({0, 3, 4, 7, 8}, {0, 50, 0, 50, 0});
-  const auto candidate = at({1, 2, 5, 6, 9}, {1, 52, 3, 54, 5});
-  const auto own = estimate(base, candidate, 0), with = estimate(base, candidate, 0, Noise{2, 10});
+// Five pairs beside a parabola: (10 - 4) / 2 degrees a side. What was learned adds its own, and
+// takes no variance away.
+TEST(BenchEstimate, WhatWasLearnedIsAFurtherWayOfLooking) {
+  const auto base = at({0, 3, 4, 7, 8}, {0, 0.01, -0.01, 0.012, -0.008});
+  const auto candidate = at({1, 2, 5, 6, 9}, {0.04, 0.061, 0.045, 0.058, 0.047});
+  const auto own = estimate(base, candidate, 0),
+             with = estimate(base, candidate, 0, Noise{8e-5, 30});
   ASSERT_TRUE(own && with);
-  ASSERT_EQ(own->method, Method::student_t);
-  const double v = 2.5;  // of 1, 2, 3, 4, 5
-  EXPECT_NEAR(own->standard_error, std::sqrt(v / 5), 1e-12);
-  EXPECT_NEAR(with->standard_error, std::sqrt((4 * v + 10 * 4) / 14 / 5), 1e-12);
-  EXPECT_EQ(with->degrees, 14);
-  EXPECT_EQ(with->learned_degrees, 10);
+  EXPECT_EQ(with->learned_degrees, 30);
+  EXPECT_GT(with->degrees, 33);
+  EXPECT_LT(with->half_width(0.002), own->half_width(0.002));
+  EXPECT_EQ(with->difference, own->difference);
   // These runs show much more: what was learned is of another time.
-  const auto more = estimate(base, candidate, 0, Noise{0.01, 10});
-  EXPECT_EQ(more->degrees, 4);
-  EXPECT_EQ(more->learned_degrees, 0);
+  EXPECT_EQ(estimate(base, candidate, 0, Noise{1e-8, 30})->learned_degrees, 0);
 }
 
+// Never: neither the share of the error nor the noise of these runs pays for it.
+TEST(BenchEstimate, WhatWasLearnedNeverWidensAnInterval) {
+  std::mt19937_64 random(3);
+  std::normal_distribution<double> normal;
+  for (int trial = 0; trial < 300; ++trial) {
+    std::vector<RunValue> sides[2];
+    const std::size_t pairs = 3 + trial % 10;
+    for (std::size_t i = 0; i < 2 * pairs; ++i)
+      sides[(i + i / 2) % 2].push_back({double(i), normal(random)});
+    const double own = estimate(sides[0], sides[1], 1e-4)->half_width(0.01);
+    for (const double variance : {1e-4, 0.1, 1.0, 10.0, 1e4})
+      EXPECT_LE(estimate(sides[0], sides[1], 1e-4, Noise{variance, 6, true})->half_width(0.01),
+                own);
+  }
+}
+
+// Four runs a side show whether one is noisier only beside groups that show how far such noises
+// differ; three never do.
 TEST(BenchEstimate, FewRunsDoNotUseWhatWasLearned) {
-  const auto base = at({0, 3, 4, 7}, {0, 5, 0, 5}), candidate = at({1, 2, 5, 6}, {1, 6, 2, 7});
-  EXPECT_EQ(estimate(base, candidate, 0, Noise{2, 10})->learned_degrees, 0);
+  const auto base = at({0, 3, 4, 7}, {0, 0.01, 0, 0.01});
+  const auto candidate = at({1, 2, 5, 6}, {0.1, 0.12, 0.11, 0.11});
+  EXPECT_EQ(estimate(base, candidate, 0, Noise{8e-5, 30})->learned_degrees, 0);
+  EXPECT_GT(estimate(base, candidate, 0, Noise{8e-5, 30, true})->learned_degrees, 0);
+}
+
+// Half to twice is of use, and so is an interval that excludes "no difference".
+TEST(BenchEstimate, AnIntervalOfNoUseSaysHowManyRunsGiveOne) {
+  const auto wild = estimate(at({0, 3}, {0, 6}), at({1, 2}, {3, 3.5}), 1e-4);
+  const auto least = runs_for_use(*wild, 0.01);
+  ASSERT_TRUE(least);
+  EXPECT_LE(half_width_at(*wild, *least, 0.01), std::log(2));
+  EXPECT_GT(half_width_at(*wild, *least - 1, 0.01), std::log(2));
+  EXPECT_FALSE(runs_for_use(*estimate(at({0, 3}, {0, 0.01}), at({1, 2}, {3, 3.02}), 1e-4), 0.01));
 }
 
 TEST(BenchEstimate, IntervalsEndWhereNoMachineGoes) {
@@ -182,7 +214,9 @@ TEST(BenchNoise, IsThatOfNeighbours) {
 // R: limma::fitFDist(c(1, 4, 9, 16), 3) has df2 = Inf; of c(0.01, 1, 100, 10000) df2 = 0.4236.
 TEST(BenchNoise, GroupsThatDifferSayLess) {
   const auto alike = learned_from({{1, 3}, {1.2, 3}, {0.9, 3}}, 0);
-  EXPECT_EQ(alike->degrees, 9);
+  EXPECT_EQ(alike->degrees, 3);  // of Inf: three groups show badly how far they differ
+  EXPECT_TRUE(alike->spread_known);
+  EXPECT_FALSE(learned_from({{1, 3}, {1.2, 3}}, 0)->spread_known);
   EXPECT_NEAR(alike->variance, 3.1 / 3, 1e-12);
   const auto apart = learned_from({{0.01, 3}, {1, 3}, {100, 3}, {10000, 3}}, 0);
   EXPECT_LT(apart->degrees, 0.5);
@@ -194,7 +228,9 @@ TEST(BenchNoise, TwoLevelsAreTwoHeaps) {
   ASSERT_TRUE(two);
   EXPECT_NEAR(two->low, 1.0005, 1e-12);
   EXPECT_EQ(two->at_high, 3u);
-  EXPECT_FALSE(two_levels({1.0, 1.001, 1.002, 1.1}));       // an outlier
+  EXPECT_FALSE(two_levels({1.0, 1.001, 1.002, 1.1}));  // an outlier
+  EXPECT_TRUE(two_levels({1.0, 1.001, 1.002, 1.1}, 1));
+  EXPECT_FALSE(two_levels({1.0, 1.005, 1.002}, 1));
   EXPECT_FALSE(two_levels({1.0, 1.02, 1.04, 1.06, 1.08}));  // a wide heap
   EXPECT_FALSE(two_levels({1.0, 1.0, 1.01, 1.01}));         // too near to matter
 }

@@ -80,7 +80,8 @@ TEST(BenchRanking, OrdersByTimeAndSaysWhatIsSure) {
   EXPECT_EQ(ranking.ranked[1].id, "near");
   EXPECT_FALSE(ranking.ranked[1].told_apart);
   EXPECT_EQ(ranking.ranked[2].id, "once");
-  EXPECT_FALSE(ranking.ranked[2].ratio);  // one process tells nothing of the next
+  EXPECT_EQ(ranking.ranked[2].repeats_for_interval, 2u);  // one process tells nothing of the next
+  EXPECT_FALSE(ranking.ranked[2].low);
   EXPECT_EQ(ranking.ranked[3].id, "slow");
   EXPECT_TRUE(ranking.ranked[3].told_apart);
   EXPECT_NEAR(*ranking.ranked[3].ratio, 1.5, 0.001);
@@ -112,6 +113,66 @@ TEST(BenchRanking, FewRepeatsTellApartWhatIsFarApart) {
   const auto ranking = ranking_of(run);
   EXPECT_TRUE(ranking.ranked[1].told_apart);
   EXPECT_LT(*ranking.ranked[1].high, 45 * 5);
+}
+
+// 6 us and 12 ms in two repeats: the ratio is that of the times shown, and no interval is.
+TEST(BenchRanking, TwoWildRepeatsGiveNoInterval) {
+  RunRecord run = run_of("r", {1});
+  run.stacks.clear();
+  add(run, "a", {26356, 11994213});
+  add(run, "c", {15867074, 8020544});
+  const auto c = ranking_of(run).ranked.at(1);
+  EXPECT_NEAR(*c.ratio, (15867074 + 8020544.0) / (26356 + 11994213), 1e-9);
+  EXPECT_FALSE(c.low || c.told_apart);
+  EXPECT_EQ(c.repeats, 2u);
+  EXPECT_GT(c.repeats_for_interval, 2u);
+}
+
+// Four repeats of five stacks, as a GPU gave them: the fastest hardly varies, the others by 10% to
+// 25%. They tell apart a stack four times slower, and not one 1.3 times slower.
+TEST(BenchRanking, StacksLearnFromEachOtherHowFarRepeatsVary) {
+  RunRecord run = run_of("r", {1});
+  run.stacks.clear();
+  add(run, "cublaslt", {37.9, 37.4, 37.9, 37.5});
+  add(run, "xla", {51, 46, 70, 50});
+  add(run, "eager", {65, 66, 95, 65});
+  add(run, "graphs", {160, 92, 152, 151});
+  add(run, "compile", {150, 182, 183, 140});
+  for (std::size_t k = 0; k < 5; ++k)
+    for (std::size_t i = 0; i < 4; ++i)
+      run.stacks[k].repeats[i].position = 5 * i + (i % 2 == 0 ? k : 4 - k);
+  const auto ranking = ranking_of(run);
+  ASSERT_EQ(ranking.ranked.at(3).id, "graphs");
+  EXPECT_TRUE(ranking.ranked[3].told_apart);
+  EXPECT_LT(*ranking.ranked[3].high, 12);
+  EXPECT_FALSE(ranking.ranked[1].told_apart);
+  EXPECT_EQ(ranking.learned, "the other stacks of the run");
+}
+
+// Stacks of equal speed, each as noisy as the others or each by its own; at most the stated 1% of
+// runs tells any apart.
+TEST(BenchRanking, LearningFromStacksKeepsTheError) {
+  constexpr int kTrials = 1500;
+  std::mt19937_64 random(5);
+  std::normal_distribution<double> normal;
+  for (const double unlike : {0.0, 0.7}) {  // of the logarithm of a stack's noise
+    int told_apart = 0;
+    for (int trial = 0; trial < kTrials; ++trial) {
+      RunRecord run = run_of("r", {1});
+      run.stacks.clear();
+      for (std::size_t k = 0; k < 5; ++k) {
+        add(run, std::string(1, char('a' + k)), {});
+        const double sd = 0.02 * std::exp(unlike * normal(random));
+        for (std::size_t i = 0; i < 4; ++i) {
+          Repeat& repeat = run.stacks[k].repeats.emplace_back();
+          repeat.position = 5 * i + (i % 2 == 0 ? k : 4 - k);
+          repeat.samples_ns = {1000 * std::exp(sd * normal(random))};
+        }
+      }
+      told_apart += not_told_apart(ranking_of(run)).size() < 4;
+    }
+    EXPECT_LE(told_apart, kTrials * 0.01 + 3 * std::sqrt(kTrials * 0.01 * 0.99)) << unlike;
+  }
 }
 
 // Logarithms 0 to 0.03: 0.0129 from their mean 0.015; t of 99% and 3 degrees 5.8409.

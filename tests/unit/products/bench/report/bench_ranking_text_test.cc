@@ -42,6 +42,32 @@ TEST(BenchRankingText, OtherWorkIsShownAndNotRanked) {
                        "10.0 ns (mean)"));
 }
 
+// No stack is called the fastest if the repeats do not show it; a narrow terminal keeps all columns
+// and what their marks mean.
+TEST(BenchRankingText, NotToldApartIsNotFastest) {
+  bench::RunRecord run = bench::run_of("r", {26356});
+  run.stacks.push_back(run.stacks[0]);
+  run.stacks[1].id = "slower";
+  for (const auto& [stack, ns] : {std::pair(0, 11994213.0), std::pair(1, 8020544.0)})
+    run.stacks[static_cast<std::size_t>(stack)].repeats.emplace_back().samples_ns = {ns};
+  run.stacks[1].repeats[0].samples_ns = {15867074};
+  EXPECT_EQ(
+      conclusion_of(run),
+      "gpuready has the shortest time of 2 stacks: 6.010 ms (p50). The repeats do not tell it "
+      "apart from slower.");
+  BenchReport report;
+  report.runs = {run};
+  report.conclusion = conclusion_of(report);
+  TerminalStyle style;
+  style.columns = 50;
+  const auto text = render_terminal(report, style);
+  for (const char* part : {"p95", "ms*", "* of fewer"}) EXPECT_TRUE(contains(text, part)) << text;
+  EXPECT_TRUE(
+      contains(render_markdown(report), "1.987; too few repeats for an interval (2 of at least "))
+      << render_markdown(report);
+  EXPECT_FALSE(contains(text, "fastest of 2"));
+}
+
 TEST(BenchRankingText, SmallTimesHaveFittingUnitsAndQuietIsTheConclusion) {
   bench::RunRecord run = bench::run_of("r", {40, 41});
   run.workload.flops = 8;
