@@ -11,7 +11,7 @@ list(REMOVE_ITEM sources ${ternary}/c_api/c_api_cuda.cc)
 foreach(name choose cpu_backend device_engine device_product device_state device_stats fallback host_memory options)
   list(APPEND sources ${ternary}/device/${name}.cc)
 endforeach()
-foreach(name forks print/printed result text units utf8 c_api/c_api_status)
+foreach(name cpu/cpus forks print/printed result text units utf8 c_api/c_api_status)
   list(APPEND sources ${PROJECT_SOURCE_DIR}/src/base/${name}.cc)
 endforeach()
 

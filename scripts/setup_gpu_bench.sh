@@ -2,13 +2,13 @@
 # Prepares a rented Ubuntu or Debian GPU host for `gpuready bench` (docs/gpu-playbook.md):
 #   scripts/setup_gpu_bench.sh [--venv FOLDER] [--cpu] [--check]
 # 1. the driver: `gpuready doctor` where gpuready is here, else nvidia-smi;
-# 2. a Python environment with pinned versions in FOLDER (.venv);
+# 2. a Python environment with pinned versions in FOLDER (.venv), of python3 or of what PYTHON names (3.10 to 3.13);
 # 3. PyTorch, JAX and ONNX Runtime: each must compute on the GPU, or this fails and says which does not.
 # --check does step 3 alone. --cpu wants no GPU (for trying it out). What it did is written to FOLDER/bench-setup.txt.
 set -euo pipefail
 say() { echo "setup_gpu_bench: $*" >&2; }
 die() { say "$*"; exit 1; }
-venv=.venv device=cuda check=
+venv=.venv device=cuda check= python=${PYTHON:-python3}
 missing=
 while [ $# -gt 0 ]; do
   case $1 in
@@ -20,10 +20,18 @@ while [ $# -gt 0 ]; do
   shift
 done
 
-# Pinned: figures of different versions are not compared.
-torch=2.11.0 jax=0.11.2 onnxruntime=1.30.0 onnx=1.23.1 numpy=2.5.2
-wheels_cuda="torch==$torch jax[cuda13]==$jax onnxruntime-gpu==$onnxruntime onnx==$onnx numpy==$numpy"
-wheels_cpu="jax==$jax onnxruntime==$onnxruntime onnx==$onnx numpy==$numpy"
+# Pinned: figures of different versions are not compared. Python 3.10 and 3.11 have older last versions of some.
+torch=2.11.0 onnx=1.23.1
+pins() {
+  case $1 in
+    3.10) jax=0.6.2 jax_cuda=cuda12 onnxruntime=1.23.2 numpy=2.2.6 ;;
+    3.11) jax=0.10.2 jax_cuda=cuda13 onnxruntime=1.30.0 numpy=2.4.6 ;;
+    3.12 | 3.13) jax=0.11.2 jax_cuda=cuda13 onnxruntime=1.30.0 numpy=2.5.2 ;;
+    *) die "Python $1: versions are pinned for 3.10 to 3.13; PYTHON=python3.12 names one of them" ;;
+  esac
+  wheels_cuda="torch==$torch jax[$jax_cuda]==$jax onnxruntime-gpu==$onnxruntime onnx==$onnx numpy==$numpy"
+  wheels_cpu="jax==$jax onnxruntime==$onnxruntime onnx==$onnx numpy==$numpy"
+}
 
 if [ "$device" = cuda ] && [ -z "$check" ]; then
   if command -v gpuready >/dev/null; then
@@ -37,10 +45,10 @@ if [ "$device" = cuda ] && [ -z "$check" ]; then
 fi
 
 if [ -z "$check" ]; then
-  for tool in python3 git; do
+  for tool in "$python" git; do
     command -v "$tool" >/dev/null || missing+="$tool "
   done
-  python3 -c 'import venv, ensurepip' 2>/dev/null || missing+="python3-venv "
+  "$python" -c 'import venv, ensurepip' 2>/dev/null || missing+="$(basename "$python")-venv "
   if [ -n "${missing:-}" ]; then
     command -v apt-get >/dev/null || die "these are missing: $missing"
     as_root=; [ "$(id -u)" = 0 ] || as_root=sudo
@@ -48,8 +56,8 @@ if [ -z "$check" ]; then
     # shellcheck disable=SC2086
     $as_root apt-get install -yq --no-install-recommends $missing >&2
   fi
-  python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || die "Python 3.11 or newer is wanted by the pinned versions"
-  [ -x "$venv/bin/python" ] || python3 -m venv "$venv"
+  [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
+  pins "$("$venv/bin/python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')"
   # shellcheck disable=SC2046,SC2086
   "$venv/bin/pip" install -q --disable-pip-version-check $([ "$device" = cuda ] && echo $wheels_cuda || echo $wheels_cpu) >&2
 fi

@@ -21,14 +21,14 @@ os.read, bench.time.monotonic = read_for_a_second, lambda: clock_s
 made_s = []
 bench.Workload.tensor = lambda self, name: made_s.append(clock_s) or name
 bench.Workload.digest = lambda self, outputs: 0
-bench.measure = lambda work, stack: (dict(samples_ms=[1], first_run_ms=1), 0)
+bench.measure = lambda work, stack: (dict(samples_ms=[1], first_step_ms=1), 0)
 def build(work):
     global clock_s
     clock_s += 4
     assert work.inputs() == ["x", "w1", "b1", "w2", "b2"] and made_s == [4] * 5
     work.inputs()
     return bench.Stack(lambda: 0, lambda outputs: 0)
-print(bench._run("a", build, "native")["startup_ms"]["build"], bench._waited_ms)"""
+print(bench._run("a", build, "native")["startup_ms"]["setup"], bench._waited_ms)"""
 
 
 def start(gate):

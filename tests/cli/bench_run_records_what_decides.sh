@@ -27,6 +27,17 @@ repeat = stack["repeats"][0]
 assert repeat["memory_seen"] == "resident" and repeat["memory_peak_bytes"] > 1e6, repeat
 protocol = run["protocol"]
 assert protocol["max_seconds"] == 0.25 and protocol["repeats"] == 1, protocol
+assert 0 <= run["load"]["others_cpu_percent"] <= 100, run["load"]
+END
+# The CPUs that it may use, as taskset leaves them.
+cpu=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
+taskset -c "$cpu" "$GPUREADY" bench run --device cpu --task gemm --m 8 --n 16 --k 32 --max-seconds 0.1 --iters 4 \
+  --stack gpuready --repeats 1 --json=one.json >log || die "$(cat log)"
+python3 - "$cpu" <<'END'
+import json, sys
+run = json.load(open("one.json"))["run"]
+environment = run["environment"]
+assert environment["cpu_cores"] == 1 and environment["cpu_affinity"] == sys.argv[1], environment
 END
 # Of an idea that may be a secret its hash is recorded, and Terraform's variables are not.
 TF_VAR_admin_pwd=hunter2 MY_TOKEN=s3cret expect_exit 0 "$GPUREADY" bench run --device cpu --task gemm --m 8 --n 16 \

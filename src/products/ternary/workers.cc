@@ -5,12 +5,9 @@
 #include <limits>
 #include <utility>
 
+#include "base/cpu/cpus.h"
 #include "ternary/compute.h"
 #include "ternary/cpu_quota.h"
-
-#if defined(__linux__)
-#include <sched.h>
-#endif
 
 namespace gpuready::ternary {
 namespace {
@@ -28,17 +25,6 @@ void pause() {
 constexpr int kPausesPerLook = 16;       // at the clock
 constexpr int kPausesBeforeYield = 500;  // for a thread that is at work
 
-unsigned cpus_of_affinity() {
-#if defined(__linux__)
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) {
-    const int count = CPU_COUNT(&set);
-    if (count > 0) return static_cast<unsigned>(count);
-  }
-#endif
-  return std::max(1u, std::thread::hardware_concurrency());
-}
-
 }  // namespace
 
 ThreadCosts& thread_costs() {
@@ -50,7 +36,7 @@ Workers::Workers(unsigned threads) {
   if (threads < 2) return;
   seats_ = std::make_unique<Seat[]>(threads - 1);
   // Spinning takes a core from no one only where each thread has one, and time from no quota.
-  if (threads <= cpus_of_affinity() && cpus_of_quota() == std::numeric_limits<unsigned>::max()) {
+  if (threads <= count_of_affinity() && cpus_of_quota() == std::numeric_limits<unsigned>::max()) {
     spin_ = std::chrono::nanoseconds(static_cast<std::int64_t>(thread_costs().spin_ns));
   }
   for (unsigned index = 1; index < threads; ++index) {
@@ -171,6 +157,6 @@ Result<void> check_threads(unsigned threads) {
                                         ", or 0 for as many as this process may use");
 }
 
-unsigned usable_cpus() { return std::min(cpus_of_affinity(), cpus_of_quota()); }
+unsigned usable_cpus() { return std::min(count_of_affinity(), cpus_of_quota()); }
 
 }  // namespace gpuready::ternary

@@ -66,7 +66,7 @@ void declare_bench_compare(CommandSpec& command) {
         .value = &options->compare.allowed,
         .help = "Compare even if these differ",
         .type = "LIST",
-        .one_of = {"gpu", "cpu", "driver", "workload", "dtype", "device", "protocol"},
+        .one_of = {"gpu", "cpu", "driver", "workload", "dtype", "device", "protocol", "load"},
         .commas = true},
        learn_option(options->alone),
        {.name = "--normalise",

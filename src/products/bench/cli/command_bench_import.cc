@@ -79,8 +79,8 @@ void declare_bench_import(CommandSpec& command) {
       {{.name = "FILE",
         .value = &options->file,
         .help =
-            "JSON of google/benchmark, nvbench, llama-bench, hyperfine or PyC's GPU suite, or a "
-            "run of gpuready",
+            "JSON of google/benchmark, nvbench, llama-bench, hyperfine, asv or PyC's GPU suite, or "
+            "a run of gpuready",
         .required = true,
         .files = Files::read},
        {.name = "--tag",

@@ -140,7 +140,9 @@ class Loop {
         if (auto useless = TRY(refusal())) return std::move(*useless);
       }
       last = TRY(judged(look.share));
-      if (last->refused() || last->decision != bench::Decision::need_more_runs) return *last;
+      if (last->comparison.refused_for_good()) return *last;
+      if (last->refused()) continue;  // the machine's load, which may even out
+      if (last->decision != bench::Decision::need_more_runs) return *last;
       tell_noise(*last);
     }
     return *last;
@@ -218,7 +220,7 @@ class Loop {
   Result<std::optional<bench::Promotion>> refusal() {
     auto found = judged(bench::looks_until(options_.most_runs).front().share);
     if (found) {
-      if (!found->refused()) return std::optional<bench::Promotion>();
+      if (!found->comparison.refused_for_good()) return std::optional<bench::Promotion>();
       return std::optional(std::move(*found));
     }
     for (const auto& tag : {options_.base, options_.candidate})

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <memory>
 
 #include "base/characters.h"
 #include "base/clock.h"
+#include "base/cpu/cpus.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "bench/cli/bench_commands.h"
@@ -21,14 +23,15 @@
 #include "bench/run/adapter_run.h"
 #include "bench/run/child_variables.h"
 #include "bench/run/environment.h"
+#include "bench/run/load.h"
 #include "bench/run/reference.h"
 #include "bench/run/remote.h"
 #include "bench/run/roofline.h"
 #include "bench/run/session.h"
+#include "bench/run/turn.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
 #include "host/clock_lock.h"
-#include "host/lock_wait.h"
 #include "host/xid_listener.h"
 #include "jobs/helper.h"
 #include "machine/gpu_choice.h"
@@ -190,30 +193,6 @@ Result<void> check_places(const BenchRunOptions& options) {
   return {};
 }
 
-// Two runs at once would time each other: one waits. Without a place for the lock it does not.
-class Turn {
- public:
-  Turn(Host& host, ProgressLine& progress)
-      : path_(fmt::format("{}/gpuready-bench-{}.lock", host.environment("TMPDIR").value_or("/tmp"),
-                          getuid())) {
-    auto lock = lock_when_free([&] { return live_storage().lock(path_); },
-                               [&] {
-                                 progress.show("waiting for another bench run on this machine");
-                                 return !interrupted();
-                               });
-    if (lock) lock_ = std::move(*lock);
-  }
-  ~Turn() {
-    if (lock_) (void)live_storage().unlink(path_);  // while it is held: lock() bears that
-  }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
-
- private:
-  std::string path_;
-  std::unique_ptr<Storage::Lock> lock_;
-};
-
 constexpr std::uint64_t kInputSeeds = 1'000'000'000;
 
 Result<Outcome> measured(BenchRunOptions& options, Host& host) {
@@ -239,7 +218,19 @@ Result<Outcome> measured(BenchRunOptions& options, Host& host) {
   const auto stacks = TRY(commands(TRY(bench::place_adapters(options.folder, host))));
 
   ProgressLine progress(options.globals.quiet);
-  const Turn turn(host, progress);
+  const auto tell = [&](std::string_view holder) {
+    if (!options.globals.quiet)
+      std::fputs(fmt::format("waiting for another bench run: {}\n", holder).c_str(), stderr);
+  };
+  const bench::Turn turn =
+      bench::wait_for_turn(host, bench::kTurnPath, tell, [] { return !interrupted(); });
+  if (!turn.lock && !interrupted())
+    run.notes.push_back(fmt::format("Other runs may have been timed at the same time: {}.",
+                                    turn.lock.error().message));
+  // The GPU's users, after those of another run have left.
+  const Machine now = turn.waited ? inspect(host, {}) : Machine();
+  const bench::LoadWatch load(
+      host, gpu == nullptr || !turn.waited ? gpu : TRY(gpu_named(now, "--gpu", *gpu->uuid)));
   run.started_utc = now_utc();
   run.id = unique_id(run.started_utc.substr(0, run.started_utc.find('.')) + "Z");
   run.tag = options.tag.empty() ? "run-" + run.id.substr(run.id.size() - 8) : options.tag;
@@ -287,8 +278,7 @@ Result<Outcome> measured(BenchRunOptions& options, Host& host) {
         ErrorKind::device,
         run.notes.back() + " An unhealthy GPU gives no valid results; --no-check skips the check.");
   progress.show("the reference on the CPU");
-  const auto expected =
-      bench::reference_digests(request, std::max(1u, std::thread::hardware_concurrency()));
+  const auto expected = bench::reference_digests(request, count_of_affinity());
 
   bench::SessionOptions session;
   session.repeats = *run.protocol.repeats;
@@ -306,8 +296,8 @@ Result<Outcome> measured(BenchRunOptions& options, Host& host) {
   if (!options.no_overlap)
     session.at_once = bench::prepared_at_once(
         request,
-        static_cast<std::size_t>(std::min<double>(std::thread::hardware_concurrency(),
-                                                  machine.container.cpu_limit.value_or(1e9))),
+        static_cast<std::size_t>(
+            std::min<double>(count_of_affinity(), machine.container.cpu_limit.value_or(1e9))),
         available_memory_bytes(machine));
   session.progress = [&](const std::string& text) { progress.show(text); };
   if (options.roofline) {
@@ -334,6 +324,7 @@ Result<Outcome> measured(BenchRunOptions& options, Host& host) {
   if (interrupted() && ran.empty())
     return fail(ErrorKind::cancelled,
                 "the run was interrupted before the first repeat had ended; nothing is kept");
+  run.load = load.until_now();
   run.stacks = bench::results_of(stacks, ran);
   if (std::ranges::any_of(ran, &bench::RanRepeat::overlapped))
     run.protocol.startups_overlapped = true;
@@ -522,8 +513,10 @@ void declare_bench_run(CommandSpec& command) {
        .type = "GPU"},
       {.name = "--dtype",
        .value = &options->dtype,
-       .help = "Default: fp16 on cuda, and fp32 elsewhere",
-       .one_of = {"fp32", "tf32", "bf16", "fp16"}},
+       .help = "fp32, tf32, bf16 or fp16, or another name of it such as float32 or half (default: "
+               "fp16 on cuda, and fp32 elsewhere)",
+       .type = "DTYPE",
+       .one_of = bench::dtype_names()},
       size_option("--batch", request.batch, "Rows of mlp and attention (default: 64)"),
       size_option("--hidden", request.hidden,
                   "Width of mlp (up to 8192) and attention (a multiple of 64) (default: 2048)"),

@@ -537,9 +537,11 @@ ComparedSide named(const Side& side) {
 
 }  // namespace
 
-bool Comparison::refused() const {
-  return std::any_of(differences.begin(), differences.end(),
-                     [](const auto& difference) { return difference.refused; });
+bool Comparison::refused() const { return std::ranges::any_of(differences, &Difference::refused); }
+bool Comparison::refused_for_good() const {
+  return std::ranges::any_of(differences, [](const auto& difference) {
+    return difference.refused && !difference.measured;
+  });
 }
 
 std::optional<double> value_of(const StackResult& stack, const Workload& workload, Kpi kpi) {

@@ -102,11 +102,13 @@ struct StackComparison {
 };
 
 struct Difference {
-  // gpu, driver, workload, dtype, device, protocol; or cuda, commit, flags, a variable's name, ...
+  // gpu, driver, workload, dtype, device, protocol, load; or cuda, commit, flags, a variable's
+  // name, ...
   std::string what;
   std::string base, candidate;
-  bool refused = false;  // forbids the comparison
-  bool mixed = false;    // a side has several values
+  bool refused = false;   // forbids the comparison
+  bool mixed = false;     // a side has several values
+  bool measured = false;  // by means of what each run read, which further runs may change
 };
 
 struct ComparedSide {
@@ -121,6 +123,7 @@ struct Comparison {
   bool normalised = false;
   std::vector<StackComparison> stacks;  // empty where a difference forbids it
   bool refused() const;
+  bool refused_for_good() const;  // by what no further run changes
 };
 
 struct Side {

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
+#include "base/statistics.h"
 #include "base/text.h"
 #include "bench/compare/compare.h"
 #include "bench/record/fields_run.h"
@@ -23,6 +25,8 @@ struct Rule {
   std::string_view path = {};  // of a field, or of an object with all that is in it
   Meaning meaning = Meaning::listed;
   std::string_view what = {};  // what people call it; empty: the path's last word
+  // Of a number that each run reads: the means of the sides differ by more than this.
+  double beyond = 0;
 };
 constexpr std::string_view kFlags = "flags";
 // The first that fits counts; what none names is listed.
@@ -42,7 +46,11 @@ constexpr Rule kRules[] = {
     {"environment.os_name", Meaning::listed, "os"},
     {"environment.cpu_model", Meaning::refused, "cpu"},
     {"environment.cpu_cores", Meaning::refused, "cpu"},
+    {"environment.cpu_affinity", Meaning::refused, "cpu"},
     {"environment.cpu_governor", Meaning::refused, "cpu"},
+    {"load.others_cpu_percent", Meaning::refused, "load", 20},
+    {"load.gpu_percent", Meaning::refused, "load", 10},
+    {"load.gpu_processes", Meaning::refused, "load", 0.5},
     {"environment.variables", Meaning::listed, ""},
     {"tool_version", Meaning::listed, "tool"},
     {"git_commit", Meaning::listed, "commit"},
@@ -184,6 +192,15 @@ std::string values_text(const Values& values, std::string_view path) {
   return join(texts, " and ");
 }
 
+// Of the runs that have it.
+std::optional<double> mean_at(const Documents& documents, const std::string& path) {
+  std::vector<double> numbers;
+  for (const auto& document : documents)
+    if (const auto found = document.find(path); found != document.end())
+      if (const auto number = parse_double(found->second)) numbers.push_back(*number);
+  return numbers.empty() ? std::nullopt : std::optional(mean(numbers));
+}
+
 void append(std::string& text, const std::string& label, const std::string& value) {
   text += fmt::format("{}{}{}{}", text.empty() ? "" : ", ", label, label.empty() ? "" : " ", value);
 }
@@ -203,7 +220,11 @@ void add_differences(Found& found, const Documents& base, const Documents& candi
     const Rule rule = place < std::size(kRules) ? kRules[place] : Rule{};
     if (rule.meaning == Meaning::may_differ) continue;
     const Values ours = values_at(base, path), theirs = values_at(candidate, path);
-    if (ours == theirs && !ours.mixed()) continue;
+    const auto our_mean = mean_at(base, path), their_mean = mean_at(candidate, path);
+    const bool measured = rule.beyond > 0;
+    if (measured ? !our_mean || !their_mean || std::abs(*our_mean - *their_mean) <= rule.beyond
+                 : ours == theirs && !ours.mixed())
+      continue;
     // Fields with one name make one difference, such as those of the workload.
     for (std::size_t i = 0; i < place && !rule.what.empty(); ++i)
       if (kRules[i].what == rule.what) place = i;
@@ -217,9 +238,12 @@ void add_differences(Found& found, const Documents& base, const Documents& candi
     Difference& difference = found[{place, what}];
     difference.what = what;
     difference.refused |= rule.meaning == Meaning::refused;
-    difference.mixed |= ours.mixed() || theirs.mixed();
-    append(difference.base, label, values_text(ours, path));
-    append(difference.candidate, label, values_text(theirs, path));
+    difference.mixed |= !measured && (ours.mixed() || theirs.mixed());
+    difference.measured |= measured;
+    append(difference.base, label,
+           measured ? fmt::format("{:.3g}", *our_mean) : values_text(ours, path));
+    append(difference.candidate, label,
+           measured ? fmt::format("{:.3g}", *their_mean) : values_text(theirs, path));
   }
 }
 

@@ -87,13 +87,15 @@ FIELDS_OF(StackComparison) {
 FIELDS_OF(Difference) {
   visit.about("bench_difference", "What differs between the runs and may change results.");
   FIELD(what,
-        "gpu, driver, workload, dtype, device, protocol, cuda, kernel, os, cpu, tool, commit, "
-        "flags, the name of an environment variable or of another recorded field; of a stack with "
+        "gpu, driver, workload, dtype, device, protocol, load, cuda, kernel, os, cpu, tool, "
+        "commit, flags, the name of an environment variable or of another recorded field; of a "
+        "stack with "
         "the stack's name: torch_eager versions.");
   FIELD(base, "On the base's side.");
   FIELD(candidate, "On the candidate's side.");
   FIELD(refused, "Whether it forbids the comparison.");
   FIELD(mixed, "Whether a side has several values.");
+  FIELD(measured, "Whether means of what each run read are compared: more runs may change it.");
 }
 
 FIELDS_OF(ComparedSide) {

@@ -92,6 +92,7 @@ constexpr Column kColumns[] = {
     {"max_ns", [](const RepeatRow& r) { return field(latency_of(r.repeat).max_ns); }},
     {"cold_p50_ns",
      [](const RepeatRow& r) { return field(percentile(r.repeat.cold_samples_ns, 0.5)); }},
+    {"setup_ms", [](const RepeatRow& r) { return field(r.repeat.setup_ms); }},
     {"compile_ms", [](const RepeatRow& r) { return field(r.repeat.compile_ms); }},
     {"first_run_ms", [](const RepeatRow& r) { return field(r.repeat.first_run_ms); }},
     {"energy_mj", [](const RepeatRow& r) { return field(r.repeat.energy_mj); }},

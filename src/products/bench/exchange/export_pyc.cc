@@ -1,8 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 
+#include "base/statistics.h"
 #include "bench/exchange/export.h"
+#include "bench/record/startup.h"
 
 namespace gpuready::bench {
 namespace {
@@ -29,23 +33,89 @@ std::optional<double> elements_per_s(const RunRecord& run, const StackResult& st
 
 std::string mode_of(const StackResult& stack) { return stack.mode.empty() ? "native" : stack.mode; }
 
-// What differs from process to process: its start, and its figures.
-void add_repeats(Json& doc, const StackResult& stack) {
-  Json& startup = doc["startup_ms"] = Json::object();
-  Json& means = doc["repeat_mean_ms"] = Json::array();
-  Json& medians = doc["repeat_p50_ms"] = Json::array();
-  std::uint64_t count = 0;
+std::vector<double> of_repeats(const StackResult& stack,
+                               std::optional<double> (*figure)(const Repeat&)) {
+  std::vector<double> values;
+  for (const auto& repeat : stack.repeats)
+    if (const auto value = figure(repeat); value && repeat.status == StackStatus::ok)
+      values.push_back(*value);
+  return values;
+}
+std::optional<double> of_population(const std::vector<double>& values) {
+  if (values.size() < 2) return std::nullopt;
+  const double middle = mean(values);
+  double squares = 0;
+  for (const double value : values) squares += (value - middle) * (value - middle);
+  return std::sqrt(squares / static_cast<double>(values.size()));
+}
+
+// The medians over the processes of the parts of their start.
+Json startup_of(const StackResult& stack) {
+  std::map<std::string, std::vector<double>> parts;
   for (const auto& repeat : stack.repeats) {
     if (repeat.status != StackStatus::ok) continue;
-    const auto latency = latency_of(repeat);
-    if (count++ == 0) {
-      put(startup, "compile", repeat.compile_ms);
-      put(startup, "first_run", repeat.first_run_ms);
-    }
-    if (latency.mean_ns) means.push_back(*ms(latency.mean_ns));
-    if (latency.p50_ns) medians.push_back(*ms(latency.p50_ns));
+    const Json startup = startup_json(repeat.setup_ms, repeat.compile_ms, repeat.first_run_ms,
+                                      ms(latency_of(repeat).p50_ns));
+    for (const auto& [part, time] : startup.items()) parts[part].push_back(time.get<double>());
   }
-  doc["repeat_count"] = count;
+  Json startup = Json::object();
+  for (auto& [part, times] : parts) startup[part] = median(std::move(times));
+  return startup;
+}
+
+// What differs from process to process.
+void add_repeats(Json& doc, const RunRecord& run, const StackResult& stack) {
+  const auto means = of_repeats(stack, [](const Repeat& r) { return ms(latency_of(r).mean_ns); });
+  doc["repeat_count"] = std::ranges::count(stack.repeats, StackStatus::ok, &Repeat::status);
+  doc["repeat_mean_ms_values"] = means;
+  put(doc, "repeat_mean_ms_stdev", of_population(means));
+  doc["repeat_p50_ms_values"] =
+      of_repeats(stack, [](const Repeat& r) { return ms(latency_of(r).p50_ns); });
+  if (!run.workload.elements) return;
+  std::vector<double> throughputs;
+  for (const double mean_ms : means)
+    throughputs.push_back(static_cast<double>(*run.workload.elements) * 1e3 / mean_ms);
+  doc["repeat_throughput_values"] = throughputs;
+  put(doc, "repeat_throughput_stdev", of_population(throughputs));
+}
+
+// What the suite works out of an adapter's figures, by its rules; absent where it has no figure.
+Json derived_of(const RunRecord& run, const StackResult& stack, const Json& doc) {
+  Json derived = Json::object();
+  const auto latency = latency_of(stack);
+  const auto mean_ms = ms(latency.mean_ns), p50 = ms(latency.p50_ns), p95 = ms(latency.p95_ns);
+  const auto share = [&](const char* name, std::optional<double> part, std::optional<double> whole,
+                         double scale = 100) {
+    if (part && whole && *whole > 0) derived[name] = *part / *whole * scale;
+  };
+  if (p50 && p95) derived["jitter_ms_p95_minus_p50"] = std::max(0.0, *p95 - *p50);
+  share("jitter_pct_of_p50", get_double(derived, "jitter_ms_p95_minus_p50"), p50);
+  const auto spread = [&](const char* deviation, const char* percent, const char* values) {
+    const auto times = member(doc, values).get<std::vector<double>>();
+    put(derived, deviation, of_population(times));
+    share(percent, of_population(times), mean(times));
+  };
+  spread("sample_stdev_ms", "sample_cv_pct", "samples_ms");
+  spread("repeat_mean_stdev_ms", "repeat_mean_cv_pct", "repeat_mean_ms_values");
+  if (const auto elements = run.workload.elements) {
+    derived["tokens_per_iter"] = *elements;
+    if (run.protocol.iters) derived["tokens_total"] = *elements * *run.protocol.iters;
+  }
+  const auto bytes = get_double(doc, "peak_memory_bytes");
+  share("peak_memory_gib", bytes, 1024.0 * 1024 * 1024, 1);
+  share("throughput_tokens_per_sec_per_peak_gib", get_double(doc, "throughput_tokens_per_sec"),
+        get_double(derived, "peak_memory_gib"), 1);
+  put(derived, "estimated_flops_per_iter", run.workload.flops);
+  if (run.workload.flops)
+    share("estimated_tflops_per_sec", static_cast<double>(*run.workload.flops), mean_ms, 1e-9);
+  const Json& startup = member(doc, "startup_ms");
+  const auto total = get_double(startup, "total"),
+             compile = get_double(startup, "compile_overhead_estimate");
+  put(derived, "startup_total_ms", total);
+  put(derived, "compile_overhead_ms_estimate", compile);
+  share("compile_overhead_pct_of_mean_latency", compile, mean_ms);
+  share("compile_overhead_pct_of_startup", compile, total);
+  return derived;
 }
 
 Json adapter(const RunRecord& run, const StackResult& stack) {
@@ -69,7 +139,8 @@ Json adapter(const RunRecord& run, const StackResult& stack) {
   for (const auto& [name, size] : run.workload.shape) doc[name] = size;
   put(doc, "iters", run.protocol.iters);
   put(doc, "warmup", run.protocol.warmup);
-  add_repeats(doc, stack);
+  doc["startup_ms"] = startup_of(stack);
+  add_repeats(doc, run, stack);
   const auto latency = latency_of(stack);
   Json& times = doc["latency_ms"] = Json::object();
   put(times, "mean", ms(latency.mean_ns));
@@ -83,13 +154,11 @@ Json adapter(const RunRecord& run, const StackResult& stack) {
   put(doc, "throughput_tokens_per_sec", elements_per_s(run, stack));
   put(doc, "peak_memory_bytes", peak_memory(stack));
   doc["dtype"] = run.workload.dtype;
-  Json& derived = doc["derived"] = Json::object();
-  if (run.workload.flops && latency.mean_ns)
-    derived["tflops"] = static_cast<double>(*run.workload.flops) / *latency.mean_ns * 1e-3;
   Json& samples = doc["samples_ms"] = Json::array();
   for (const auto& repeat : stack.repeats)
     if (repeat.status == StackStatus::ok)
       for (const double ns : repeat.valid_samples()) samples.push_back(ns / 1e6);
+  doc["derived"] = derived_of(run, stack, doc);
   return doc;
 }
 

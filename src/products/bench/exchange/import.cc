@@ -96,8 +96,11 @@ constexpr struct {
   bool (*is)(const Json& doc);
   Result<RunRecord> (*read)(const Json& doc, std::string_view name);
 } kFormats[] = {
-    {is_nvbench, from_nvbench},         {is_google_benchmark, from_google_benchmark},
-    {is_llama_bench, from_llama_bench}, {is_hyperfine, from_hyperfine},
+    {is_nvbench, from_nvbench},
+    {is_google_benchmark, from_google_benchmark},
+    {is_llama_bench, from_llama_bench},
+    {is_hyperfine, from_hyperfine},
+    {is_asv, from_asv},
     {is_pyc_suite, from_pyc_suite},
 };
 
@@ -183,7 +186,7 @@ Result<RunRecord> import_run(std::string_view text, std::string_view name) {
   return fail(
       ErrorKind::bad_input,
       fmt::format("{} is not a document of gpuready, google/benchmark, nvbench, llama-bench, "
-                  "hyperfine or PyC's GPU suite",
+                  "hyperfine, asv or PyC's GPU suite",
                   name));
 }
 

@@ -1,6 +1,6 @@
 // Results of other benchmark programs as runs: google/benchmark, nvbench, llama-bench,
-// hyperfine and PyC's GPU suite. One file is one run; each of its benchmarks is a stack of that
-// run, so that two files are compared benchmark by benchmark.
+// hyperfine, asv and PyC's GPU suite. One file is one run; each of its benchmarks is a stack of
+// that run, so that two files are compared benchmark by benchmark.
 #pragma once
 
 #include <string_view>

@@ -17,6 +17,9 @@ Result<RunRecord> from_google_benchmark(const Json& doc, std::string_view name);
 bool is_llama_bench(const Json& doc);
 Result<RunRecord> from_llama_bench(const Json& doc, std::string_view name);
 
+bool is_asv(const Json& doc);
+Result<RunRecord> from_asv(const Json& doc, std::string_view name);
+
 bool is_hyperfine(const Json& doc);
 Result<RunRecord> from_hyperfine(const Json& doc, std::string_view name);
 

@@ -3,8 +3,8 @@
 
 #include <cmath>
 #include <cstring>
-#include <thread>
 
+#include "base/cpu/cpus.h"
 #include "bench/native/host_stack.h"
 #include "bench/run/inputs.h"
 #include "bench/run/parallel.h"
@@ -32,9 +32,7 @@ constexpr std::uint64_t kColumns = 32;
 class CpuStack final : public HostStack {
  public:
   explicit CpuStack(const Request& request)
-      : r_(request),
-        threads_(std::max(1u, std::thread::hardware_concurrency())),
-        in_(inputs_of(request)) {
+      : r_(request), threads_(count_of_affinity()), in_(inputs_of(request)) {
     facts.device_name = fmt::format("CPU, {} threads", threads_);
     facts.reference = true;
     if (r_.task == Task::gemm) {  // rows of b^T are what dot() reads

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/statistics.h"
 #include "bench/native/native_stack.h"
+#include "bench/record/startup.h"
 
 namespace gpuready::bench {
 namespace {
@@ -19,7 +20,7 @@ struct Timing {
   std::vector<double> hot_ms, at_ms, cold_ms;
   std::uint64_t warmup_iterations = 0, iterations_per_sample = 1;
   bool steady = false;
-  double first_run_ms = 0;
+  double first_step_ms = 0;
   std::string stopped_by;
 };
 
@@ -43,7 +44,8 @@ Result<double> warm_up(const Request& request, NativeStack& stack, Timing& timin
     const auto samples = TRY(stack.block(timing.iterations_per_sample, count));
     timing.warmup_iterations += timing.iterations_per_sample * (count + 1);
     const double mean = std::max(gpuready::mean(samples), 1e-6);
-    timing.iterations_per_sample = at_least_one(std::ceil(stack.facts.least_sample_ms / mean));
+    if (!request.single_iterations)
+      timing.iterations_per_sample = at_least_one(std::ceil(stack.facts.least_sample_ms / mean));
     const double sample_ms = mean * static_cast<double>(timing.iterations_per_sample);
     count = std::min<std::uint64_t>(10, at_least_one(250 / sample_ms));
     timing.steady = steadiness.after(mean);
@@ -86,7 +88,7 @@ Result<Timing> measure(const Request& request, NativeStack& stack, const SayStep
   say("first run");
   const auto start = Clock::now();
   TRY(stack.block(1, 1));
-  timing.first_run_ms = elapsed_ms(start);
+  timing.first_step_ms = elapsed_ms(start);
   if (request.device == "cuda") {
     say("rest");
     std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(
@@ -154,8 +156,8 @@ Result<Json> measured(std::string_view id, const Request& request, const SayStep
       {"mean", mean}, {"p50", at(0.5)}, {"p95", at(0.95)}, {"min", at(0)}, {"max", at(1)}};
   doc["throughput_tokens_per_sec"] = static_cast<double>(*work.elements) / mean * 1000;
   doc["peak_memory_bytes"] = stack->facts.peak_memory_bytes.value_or(host_peak_bytes());
-  doc["startup_ms"] = {{"build", build_ms}, {"first_run", timing.first_run_ms}};
-  put(doc["startup_ms"], "compile", stack->facts.compile_ms);
+  doc["startup_ms"] =
+      startup_json(build_ms, stack->facts.compile_ms, timing.first_step_ms, at(0.5));
   doc["timer"] = stack->facts.timer;
   doc["warmup_iterations"] = timing.warmup_iterations;
   doc["warmup_steady"] = timing.steady;

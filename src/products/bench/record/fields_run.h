@@ -27,8 +27,9 @@ FIELDS_OF(Environment) {
   FIELD(kernel_release, "Release of the kernel.");
   FIELD(os_name, "PRETTY_NAME of os-release.");
   FIELD(cpu_model, "Model of the CPU.");
-  FIELD(cpu_cores, "Cores that the run may use: its affinity.");
-  FIELD(cpu_governor, "Governor of the CPU's clocks, such as powersave.");
+  FIELD(cpu_cores, "Number of cores that the run may use, by its affinity.");
+  FIELD(cpu_affinity, "The cores that the run may use, such as 0-3,8.");
+  FIELD(cpu_governor, "Governor of their clocks, such as powersave; several: separated by commas.");
   FIELD(variables, "Environment variables that stacks are given and that may change results.");
 }
 
@@ -56,7 +57,7 @@ FIELDS_OF(Protocol) {
   FIELD(seed, "Seed of the order in which the stacks took turns.");
   FIELD(input_seed, "Seed of the inputs, drawn for each run.");
   FIELD(origin,
-        "Who timed it: gpuready, google-benchmark, nvbench, llama-bench, hyperfine or pyc.");
+        "Who timed it: gpuready, google-benchmark, nvbench, llama-bench, hyperfine, asv or pyc.");
   FIELD(clocks_locked, "Whether the GPU's clocks were locked.");
   FIELD(startups_overlapped,
         "Several adapters imported their libraries at the same time, while nothing was timed.");
@@ -86,6 +87,17 @@ FIELDS_OF(Conditions) {
   FIELD(throttle_reasons, "Reasons of held-back clocks, each seen at least once.");
 }
 
+FIELDS_OF(Load) {
+  visit.about("bench_load", "What else used the machine.");
+  FIELD(
+      others_cpu_percent,
+      "Time of the cores that the run may use that other programs took while it lasted, and other "
+      "guests of a virtual machine's host.",
+      {.unit = "%"});
+  FIELD(gpu_processes, "Processes that had the run's GPU open before it.");
+  FIELD(gpu_percent, "Utilisation of the run's GPU before it.", {.unit = "%"});
+}
+
 FIELDS_OF(Repeat) {
   visit.about("bench_repeat", "One process of one stack.");
   FIELD(position, "Its place in the run's order over all stacks, from 0.");
@@ -101,6 +113,7 @@ FIELDS_OF(Repeat) {
   FIELD(throttled, "Which of them, from 0, were taken under throttling, and do not count.");
   FIELD(cold_samples_ns, "The same with caches flushed before each.");
   FIELD(reported, "What a stack that gives no samples says.");
+  FIELD(setup_ms, "Time from the inputs to a stack that is ready to run, compilation included.");
   FIELD(compile_ms, "Time until the stack had code to run.");
   FIELD(first_run_ms, "Time of the first iteration.");
   FIELD(energy_mj, "Energy of one iteration.");
@@ -151,6 +164,7 @@ FIELDS_OF(RunRecord) {
   FIELD(environment, "What results depend on.", kAlways);
   FIELD(workload, "What every stack computes.", kAlways);
   FIELD(protocol, "How it was timed.", kAlways);
+  FIELD(load, "What else used the machine.");
   FIELD(roofline, "What the machine reaches at most.");
   FIELD(stacks, "Results by stack.", kAlways);
   FIELD(notes, "What else should be known.");

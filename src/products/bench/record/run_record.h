@@ -38,12 +38,13 @@ struct Environment {
   std::string driver_version;    // of the GPU
   std::string cuda_version;      // that the driver supports
   std::string kernel_release, os_name, cpu_model;
-  std::optional<std::uint64_t> cpu_cores;        // that this process may use
-  std::string cpu_governor;                      // of the clocks of the first core
+  std::optional<std::uint64_t> cpu_cores;  // that this process may use: its affinity
+  std::string cpu_affinity;                // which they are: "0-3,8"
+  std::string cpu_governor;                // of their clocks; several: "performance, powersave"
   std::map<std::string, std::string> variables;  // that its stacks are given (child_variables.h)
 
-  // The first 16 hexadecimal digits of the SHA-256 of all but `variables`: the machine as it was
-  // set up.
+  // The first 16 hexadecimal digits of the SHA-256 of all but `variables` and `cpu_affinity`: the
+  // machine as it was set up.
   std::string fingerprint() const;
 };
 
@@ -90,6 +91,16 @@ struct Conditions {
   std::vector<std::string> throttle_reasons;  // seen at least once
 };
 
+// What else used the machine. Runs whose loads differ much are not compared (differences.cc).
+struct Load {
+  // Of the time of the CPUs that the run may use, while it lasted: what other programs took, and
+  // other guests of a virtual machine's host.
+  std::optional<double> others_cpu_percent;
+  // Of the run's GPU, before it used it: processes that had it open, and its utilisation.
+  std::optional<std::uint64_t> gpu_processes;
+  std::optional<double> gpu_percent;
+};
+
 // One process of one stack.
 struct Repeat {
   std::uint64_t position = 0;  // in the run's order over all stacks, from 0
@@ -99,13 +110,13 @@ struct Repeat {
   std::vector<std::uint64_t> throttled;  // which of them (from 0) were taken under throttling
   std::vector<double> cold_samples_ns;   // with caches flushed before each
   Latency reported;                      // by a stack that gives no samples
-  std::optional<double> compile_ms, first_run_ms;
-  std::optional<double> energy_mj;                      // of one iteration
-  std::string no_energy;                                // why not, though power was read
-  std::optional<std::uint64_t> flops_done;              // in one iteration, as the stack says
-  std::optional<std::uint64_t> memory_peak_bytes;       // seen from outside
-  std::string memory_seen;                              // as what: device_used, resident
-  std::optional<std::uint64_t> self_memory_peak_bytes;  // as the stack says of itself
+  std::optional<double> setup_ms, compile_ms, first_run_ms;  // setup contains the compilation
+  std::optional<double> energy_mj;                           // of one iteration
+  std::string no_energy;                                     // why not, though power was read
+  std::optional<std::uint64_t> flops_done;                   // in one iteration, as the stack says
+  std::optional<std::uint64_t> memory_peak_bytes;            // seen from outside
+  std::string memory_seen;                                   // as what: device_used, resident
+  std::optional<std::uint64_t> self_memory_peak_bytes;       // as the stack says of itself
   std::vector<double> digest;      // of its output: products with fixed random vectors
   std::optional<bool> unverified;  // it gave no digest, so nothing shows which work it did
   std::vector<std::string> notes;  // of the stack, such as the algorithms that it chose
@@ -147,6 +158,7 @@ struct RunRecord {
   Environment environment;
   Workload workload;
   Protocol protocol;
+  std::optional<Load> load;
   std::optional<Roofline> roofline;
   std::vector<StackResult> stacks;
   std::vector<std::string> notes;

@@ -195,8 +195,9 @@ void read_facts(const Json& doc, Answer& answer) {
     const auto ms = get_double(startup, key);
     return ms && *ms >= 0 ? ms : std::nullopt;
   };
+  repeat.setup_ms = time("setup");
   repeat.compile_ms = time("compile");
-  repeat.first_run_ms = time("first_run");
+  repeat.first_run_ms = time("first_step");
   read_digest(member(doc, "digest"), repeat.digest);
 }
 

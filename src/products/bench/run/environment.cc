@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <thread>
+#include <set>
+#include <span>
 
+#include "base/cpu/cpus.h"
 #include "base/paths.h"
 #include "base/text.h"
 #include "jobs/variables.h"
@@ -21,7 +23,15 @@ const std::vector<std::pair<std::string, std::optional<std::string>>> kVariables
     {"GIT_ALLOW_PROTOCOL", "none"}, {"GIT_NO_LAZY_FETCH", "1"},
     {"GIT_OPTIONAL_LOCKS", "0"},    {"GIT_TERMINAL_PROMPT", "0"}};
 
-constexpr const char* kGovernor = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
+// Of the clocks of these CPUs, each once: "performance, powersave".
+std::string governors_of(std::span<const unsigned> cpus, Host& host) {
+  std::set<std::string> names;
+  for (const unsigned cpu : cpus)
+    if (const auto text = host.read_file(
+            fmt::format("/sys/devices/system/cpu/cpu{}/cpufreq/scaling_governor", cpu)))
+      names.emplace(trim(*text));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
 
 // `but`: an exit code that is an answer, too.
 std::optional<std::string> git(Host& host, std::vector<std::string> args, int but = 0) {
@@ -77,8 +87,10 @@ bool is_our_repository(Host& host) {
 
 Environment environment_of(const Machine& machine, const Gpu* gpu, Host& host) {
   Environment environment;
-  environment.cpu_cores = std::thread::hardware_concurrency();  // of the affinity
-  environment.cpu_governor = trim(host.read_file(kGovernor).value_or(""));
+  const auto cpus = cpus_of_affinity();
+  environment.cpu_cores = cpus.size();
+  environment.cpu_affinity = cpu_list(cpus);
+  environment.cpu_governor = governors_of(cpus, host);
   environment.kernel_release = machine.system.kernel_release;
   environment.os_name = machine.system.os_name.value_or("");
   environment.cpu_model = machine.system.cpu_model.value_or("");

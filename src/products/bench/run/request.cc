@@ -13,12 +13,15 @@ NAMES_OF(bench::Dtype, "fp32", "tf32", "bf16", "fp16");
 namespace bench {
 namespace {
 
-constexpr std::pair<std::string_view, Dtype> kLongNames[] = {
-    {"float32", Dtype::fp32}, {"bfloat16", Dtype::bf16}, {"float16", Dtype::fp16}};
+// Names beside the record's own: of frameworks, and of PyC's suite and its adapters. The first of a
+// dtype is the one that adapters are given. adapters/gpuready_bench.py has the same.
+constexpr std::pair<std::string_view, Dtype> kOtherNames[] = {
+    {"float32", Dtype::fp32}, {"f32", Dtype::fp32}, {"float", Dtype::fp32},
+    {"float16", Dtype::fp16}, {"f16", Dtype::fp16}, {"half", Dtype::fp16},
+    {"bfloat16", Dtype::bf16}};
 
-// As PyC's suite and its adapters call it; those that it lacks have one name.
-std::string_view long_name(Dtype dtype) {
-  for (const auto& [name, known] : kLongNames)
+std::string_view adapters_name(Dtype dtype) {
+  for (const auto& [name, known] : kOtherNames)
     if (known == dtype) return name;
   return name_of(dtype);
 }
@@ -105,9 +108,15 @@ std::optional<Task> task_from(std::string_view text) { return named<Task>(text);
 
 std::optional<Dtype> dtype_from(std::string_view text) {
   if (const auto dtype = named<Dtype>(text)) return dtype;
-  for (const auto& [name, dtype] : kLongNames)
+  for (const auto& [name, dtype] : kOtherNames)
     if (name == text) return dtype;
   return std::nullopt;
+}
+std::vector<std::string> dtype_names() {
+  std::vector<std::string> names;
+  for (const auto& entry : kNames<Dtype>) names.emplace_back(entry.name);
+  for (const auto& [name, dtype] : kOtherNames) names.emplace_back(name);
+  return names;
 }
 
 Dtype default_dtype(std::string_view device) {
@@ -165,7 +174,7 @@ std::vector<std::pair<std::string, std::string>> variables_of(const Request& req
       {"BENCH_PROTOCOL", std::string(kBenchProtocol)},
       {"BENCH_TASK", std::string(to_string(request.task))},
       {"BENCH_DEVICE", request.device},
-      {"BENCH_DTYPE", std::string(long_name(request.dtype))},
+      {"BENCH_DTYPE", std::string(adapters_name(request.dtype))},
       {"BENCH_MAX_SECONDS", fmt::format("{}", request.max_seconds)}};
   for (const Number& number : kNumbers)
     variables.emplace_back(number.variable, std::to_string(request.*number.member));
@@ -190,9 +199,10 @@ Result<Request> request_from(const GetVariable& get) {
   request.dtype = default_dtype(request.device);
   if (const auto text = get("BENCH_DTYPE")) {
     const auto dtype = dtype_from(*text);
-    if (!dtype) return wrong("BENCH_DTYPE", *text, "fp32, tf32, bf16 or fp16");
+    if (!dtype) return wrong("BENCH_DTYPE", *text, "one of " + join(dtype_names(), ", "));
     request.dtype = *dtype;
   }
+  request.single_iterations = !get("BENCH_PROTOCOL");
   for (const Number& number : kNumbers) {
     const auto text = get(number.variable);
     if (!text || text->empty()) continue;

@@ -22,8 +22,9 @@ enum class Dtype { fp32, tf32, bf16, fp16 };
 std::string_view to_string(Task task);
 std::string_view to_string(Dtype dtype);
 std::optional<Task> task_from(std::string_view text);
-std::optional<Dtype> dtype_from(std::string_view text);  // float32, bfloat16 and float16, too
-Dtype default_dtype(std::string_view device);            // fp16 on cuda, fp32 elsewhere
+std::optional<Dtype> dtype_from(std::string_view text);  // by any of its names
+std::vector<std::string> dtype_names();  // all that dtype_from() takes, the record's own first
+Dtype default_dtype(std::string_view device);  // fp16 on cuda, fp32 elsewhere
 unsigned bytes_of(Dtype dtype);
 
 // Of a tensor, and of a size.
@@ -42,6 +43,9 @@ struct Request {
   std::uint64_t seed = 1;  // of the inputs
   std::uint64_t cold_samples = 20;
   double max_seconds = 10;  // of timing in one process
+  // Another suite asks, to which a sample is the time of one iteration; ours takes means of
+  // several.
+  bool single_iterations = false;
 
   std::uint64_t heads() const { return hidden / kHeadElements; }
 };

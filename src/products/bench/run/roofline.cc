@@ -49,8 +49,7 @@ StackResult result_of(const Part& part, const Request& request, const std::strin
   const std::vector<std::string> ids = {std::string(part.stack)};
   const auto stacks =
       stack_commands(ids, [](const std::string&) { return std::nullopt; }, program, "");
-  const auto expected =
-      reference_digests(request, std::max(1u, std::thread::hardware_concurrency()));
+  const auto expected = reference_digests(request, count_of_affinity());
   return results_of(*stacks, run_session(*stacks, request, expected, options)).front();
 }
 

@@ -186,6 +186,7 @@ TEST(BenchCompare, RefusesWhatCannotBeComparedAndSaysWhatDiffers) {
   EXPECT_EQ(differs([](RunRecord& run) { run.environment.cpu_model = "EPYC"; }), "!cpu ");
   EXPECT_EQ(differs([](RunRecord& run) { run.environment.cpu_cores = 2; }), "!cpu ");
   EXPECT_EQ(differs([](RunRecord& run) { run.environment.cpu_governor = "powersave"; }), "!cpu ");
+  EXPECT_EQ(differs([](RunRecord& run) { run.environment.cpu_affinity = "0-3"; }), "!cpu ");
   EXPECT_EQ(differs([](RunRecord& run) { run.environment.kernel_release = "6.1"; }), "kernel ");
   EXPECT_EQ(differs([](RunRecord& run) { run.protocol.repeats = 50; }), "!protocol ");
   EXPECT_EQ(differs([](RunRecord& run) { run.environment.variables["ANY"] = "1"; }), "ANY ");
@@ -208,6 +209,39 @@ TEST(BenchCompare, RefusesWhatCannotBeComparedAndSaysWhatDiffers) {
               run.stacks[0].reason = "1 of 5 repeats failed";
             }),
             "");
+}
+
+// A figure that each run reads never repeats: the means of the sides are held against a limit.
+TEST(BenchCompare, RefusesLoadsThatDiffer) {
+  const auto at_load = [](Side side, const std::vector<double>& percents) {
+    for (std::size_t i = 0; i < percents.size(); ++i) side.runs[i].load = Load{percents[i], 1, {}};
+    return side;
+  };
+  const std::vector<double> quiet = {1, 0, 2, 1, 0, 2}, busy = {97, 99, 98, 97, 99, 98},
+                            changing = {0, 60, 0, 60, 0, 60}, changing_too = {60, 0, 60, 0, 60, 20};
+  const auto differences = [&](const std::vector<double>& ours, const std::vector<double>& theirs) {
+    return compared(at_load(base_side(), ours), at_load(candidate_side(kOther), theirs))
+        .differences;
+  };
+  const auto found = differences(quiet, busy);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].what, "load");
+  EXPECT_TRUE(found[0].refused);
+  EXPECT_TRUE(found[0].measured);
+  EXPECT_FALSE(found[0].mixed);
+  EXPECT_EQ(found[0].base, "others_cpu_percent 1");
+  EXPECT_EQ(found[0].candidate, "others_cpu_percent 98");
+  EXPECT_TRUE(differences(busy, busy).empty());
+  EXPECT_TRUE(differences(changing, changing_too).empty());
+  EXPECT_TRUE(differences(quiet, {}).empty());  // runs of earlier versions do not know
+
+  Side used = at_load(candidate_side(kOther), quiet);
+  for (auto& run : used.runs) run.load->gpu_processes = 2;
+  EXPECT_EQ(compared(at_load(base_side(), quiet), used).differences[0].candidate,
+            "gpu_processes 2");
+  CompareOptions allowing;
+  allowing.allowed = {"load"};
+  EXPECT_FALSE(compared(at_load(base_side(), quiet), used, allowing).refused());
 }
 
 TEST(BenchCompare, ADifferenceNamesWhatDiffersAlone) {

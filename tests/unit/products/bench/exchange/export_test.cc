@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "base/text.h"
 #include "bench/exchange/import.h"
 #include "bench/record/result_files.h"
@@ -130,8 +132,7 @@ TEST(BenchExport, PycSuitesReadersFindTheirFields) {
     EXPECT_TRUE(doc["meta"].contains(key)) << key;
   for (const char* key : {"memory_total", "compute_capability"})
     EXPECT_TRUE(doc["gpu"]["gpus"][0].contains(key)) << key;
-  for (const char* key : {"derived", "startup_ms", "repeat_mean_ms", "batch"})
-    EXPECT_TRUE(ours.contains(key)) << key;
+  EXPECT_EQ(ours["batch"], 64);
   EXPECT_EQ(doc["adapters"]["tvm"]["reason"], "the module tvm is not installed");
   EXPECT_EQ(doc["adapters"]["xla"]["error"], "different_work: it gives no digest");
   EXPECT_FALSE(doc["adapters"]["xla"].contains("latency_ms"));
@@ -141,6 +142,65 @@ TEST(BenchExport, PycSuitesReadersFindTheirFields) {
        {"## GPU", "## Native", "## Proxy", "## Unavailable\n\n- tvm: the module",
         "## Errors\n\n- xla: it gives no digest", "| gpuready | 3.0000 | 3.0000 |"})
     EXPECT_TRUE(contains(text, part)) << part << " in " << text;
+}
+
+// By the rules that tests/bench/pyc_rules.py holds the program to: two repeats of 3 and 5 ms.
+TEST(BenchExport, PycSuitesDerivedFiguresAreThoseMeasured) {
+  RunRecord run = run_of("r", {2'000'000, 4'000'000});
+  run.workload.flops = 6'000'000'000;
+  run.protocol.iters = 10;
+  StackResult& stack = run.stacks[0];
+  stack.repeats.emplace_back().samples_ns = {5'000'000};
+  stack.repeats[0].setup_ms = 30, stack.repeats[0].compile_ms = 20,
+  stack.repeats[0].first_run_ms = 13;
+  stack.repeats[1].setup_ms = 50, stack.repeats[1].compile_ms = 40,
+  stack.repeats[1].first_run_ms = 7;
+  stack.repeats[1].memory_peak_bytes = 1u << 29;
+  const Json ours = to_pyc_suite(run)["adapters"]["gpuready"];
+  EXPECT_EQ(ours["repeat_mean_ms_values"], Json::array({3.0, 5.0}));
+  EXPECT_EQ(ours["repeat_mean_ms_stdev"], 1.0);
+  // 13 - 3 beyond the 20 ms of compilation, and 7 - 5 beyond 40 ms.
+  const std::pair<const char*, double> start[] = {{"setup", 40},
+                                                  {"compile", 30},
+                                                  {"first_step", 10},
+                                                  {"total", 50},
+                                                  {"compile_overhead_estimate", 36}};
+  for (const auto& [name, value] : start) EXPECT_EQ(ours["startup_ms"].value(name, -1.0), value);
+  EXPECT_EQ(ours["startup_ms"].size(), std::size(start));
+  const Json& derived = ours["derived"];
+  const double mean = 4, p50 = 4, p95 = ours["latency_ms"]["p95"].get<double>();
+  const std::pair<const char*, double> wanted[] = {
+      {"jitter_ms_p95_minus_p50", p95 - p50},
+      {"jitter_pct_of_p50", (p95 - p50) / p50 * 100},
+      {"sample_stdev_ms", std::sqrt(14.0) / 3},  // of 2, 4 and 5
+      {"sample_cv_pct", std::sqrt(14.0) / 11 * 100},
+      {"repeat_mean_stdev_ms", 1},
+      {"repeat_mean_cv_pct", 25},
+      {"tokens_per_iter", 64 * 2048},
+      {"tokens_total", 64 * 2048 * 10},
+      {"peak_memory_gib", 0.5},
+      {"throughput_tokens_per_sec_per_peak_gib", 64 * 2048 / mean * 1e3 / 0.5},
+      {"estimated_flops_per_iter", 6e9},
+      {"estimated_tflops_per_sec", 1.5},
+      {"startup_total_ms", 50},
+      {"compile_overhead_ms_estimate", 36},
+      {"compile_overhead_pct_of_mean_latency", 900},
+      {"compile_overhead_pct_of_startup", 72},
+  };
+  for (const auto& [name, value] : wanted)
+    EXPECT_NEAR(derived.value(name, -1.0), value, 1e-9 * (1 + value)) << name;
+  EXPECT_EQ(derived.size(), std::size(wanted));
+}
+
+// A 0 would be a figure.
+TEST(BenchExport, PycSuitesDerivedFiguresThatWereNotMeasuredAreAbsent) {
+  RunRecord run = run_of("r", {});
+  run.stacks[0].repeats[0].reported.mean_ns = 3e6;
+  const Json ours = to_pyc_suite(run)["adapters"]["gpuready"];
+  EXPECT_EQ(ours["startup_ms"], Json::object());
+  EXPECT_FALSE(ours.contains("repeat_mean_ms_stdev"));
+  for (const auto& [name, value] : ours["derived"].items())
+    EXPECT_EQ(name, "tokens_per_iter") << value;
 }
 
 // Each call fails once, or all from it on: the tag's files are the old ones or the new ones, and

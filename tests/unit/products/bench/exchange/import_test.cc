@@ -255,6 +255,56 @@ TEST(BenchImport, GoogleBenchmarkSaysWhyThereIsNoFigure) {
   EXPECT_EQ(run.stacks[2].reason, "its time is not a positive number");
 }
 
+// As asv 0.6 writes them: trailing columns may be missing, samples only where they were recorded.
+constexpr std::string_view kAsv =
+    R"({"commit_hash": "1a2b3c", "env_name": "virtualenv-py3.12-numpy",
+  "date": 1700000000000, "params": {"arch": "x86_64", "cpu": "EPYC", "machine": "box", "num_cpu": "8",
+  "os": "Linux 6.1", "ram": "64", "python": "3.12", "numpy": ""}, "python": "3.12",
+  "requirements": {"numpy": "2.1", "any": ""}, "env_vars": {"OMP_NUM_THREADS": "2"},
+  "result_columns": ["result", "params", "version", "started_at", "duration", "stats_ci_99_a",
+    "stats_ci_99_b", "stats_q_25", "stats_q_75", "stats_number", "stats_repeat", "samples", "profile"],
+  "results": {
+    "suite.Keys.time_sort": [[0.001, NaN, null, 0.004], [["10", "'a'"], ["True", "False"]], "v",
+      1709294460500, 1.5],
+    "suite.time_one": [[0.0025], [], "v", 1709294400250, 1.5, [0.0024], [0.0026], [0.0024], [0.0026],
+      [10], [3], [[0.0024, 0.0025, 0.0026]]],
+    "suite.TimeOld": [[1e-9], []],
+    "suite.time_broken": [null, []],
+    "suite.peakmem_one": [[1048576], []], "suite.track_timeouts": [[3], []]},
+  "durations": {"<build>": 3.2}, "version": 2})";
+
+TEST(BenchImport, AsvTimesAreStacks) {
+  const RunRecord run = imported(kAsv);
+  EXPECT_EQ(run.protocol.origin, "asv");
+  EXPECT_EQ(run.git_commit, "1a2b3c");
+  EXPECT_EQ(run.started_utc, "2024-03-01T12:00:00Z");
+  EXPECT_EQ(run.environment.cpu_model, "EPYC");
+  EXPECT_EQ(run.environment.cpu_cores, 8u);
+  EXPECT_EQ(run.environment.variables.at("OMP_NUM_THREADS"), "2");
+  ASSERT_EQ(ids_of(run), (std::vector<std::string>{
+                             "suite.Keys.time_sort(10, True)", "suite.Keys.time_sort(10, False)",
+                             "suite.Keys.time_sort('a', True)", "suite.Keys.time_sort('a', False)",
+                             "suite.time_one", "suite.TimeOld", "suite.time_broken"}));
+  EXPECT_EQ(latency_of(run.stacks[0]).p50_ns, 1e6);
+  EXPECT_EQ(run.stacks[1].status, StackStatus::error);
+  EXPECT_EQ(run.stacks[1].reason, "it failed, or its suite skipped it");
+  EXPECT_EQ(run.stacks[3].repeats[0].reported.p50_ns, 4e6);
+  EXPECT_EQ(run.stacks[6].status, StackStatus::error);
+  EXPECT_EQ(run.stacks[4].repeats[0].samples_ns, (std::vector<double>{2.4e6, 2.5e6, 2.6e6}));
+  EXPECT_EQ(run.stacks[4].versions,
+            (std::map<std::string, std::string>{{"numpy", "2.1"}, {"python", "3.12"}}));
+  ASSERT_EQ(run.notes.size(), 1u);
+  EXPECT_TRUE(run.notes[0].ends_with(": 2 of 6 benchmarks.")) << run.notes[0];
+}
+
+TEST(BenchImport, AsvFilesOfOtherVersionsAreRefused) {
+  std::string old(kAsv);
+  old.replace(old.rfind("2}"), 1, "1");
+  const auto run = import_run(old, "f");
+  ASSERT_FALSE(run);
+  EXPECT_TRUE(contains(run.error().message, "version 1; version 2 is read")) << run.error().message;
+}
+
 TEST(BenchImport, IdsFollowFromTheContent) {
   EXPECT_EQ(imported(kGoogle).id, imported(kGoogle).id);
   std::string other(kGoogle);
@@ -269,8 +319,8 @@ TEST(BenchImport, OtherFilesAreRefused) {
         R"({"schema": "other"})", R"([{"samples_ns": []}])"})
     EXPECT_FALSE(import_run(text, "f")) << text;
   EXPECT_EQ(import_run("{}", "f").error().message,
-            "f is not a document of gpuready, google/benchmark, nvbench, llama-bench, hyperfine "
-            "or PyC's GPU suite");
+            "f is not a document of gpuready, google/benchmark, nvbench, llama-bench, hyperfine, "
+            "asv or PyC's GPU suite");
 }
 
 TEST(BenchImport, NonNumbersInTextStay) {

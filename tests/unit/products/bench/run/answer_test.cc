@@ -17,7 +17,8 @@ constexpr const char* kGood =
     "\"samples_ms\":[1,2,3],\"samples_at_ms\":[10,20,30],\"digest\":{\"y\":[1,2,3],\"activation\":"
     "1,"
     "\"z\":[1,2],\"mean\":4},\"flops\":4311744512,\"shape\":{\"batch\":64,\"hidden\":2048},"
-    "\"startup_ms\":{\"compile\":3},\"versions\":{\"torch\":\"2\"},\"cold_ms\":[5]}\n";
+    "\"startup_ms\":{\"setup\":4,\"compile\":3,\"first_step\":2},\"versions\":{\"torch\":\"2\"},"
+    "\"cold_ms\":[5]}\n";
 
 void expect_usable(std::string_view text) {
   const Answer answer = read_answer(text, *complete(Request{}));
@@ -37,6 +38,9 @@ TEST(Answer, IsReadWhole) {
   EXPECT_EQ(answer.repeat.status, StackStatus::ok) << answer.repeat.reason;
   EXPECT_EQ(answer.repeat.samples_ns, (std::vector<double>{1e6, 2e6, 3e6}));
   EXPECT_EQ(answer.repeat.cold_samples_ns, (std::vector<double>{5e6}));
+  EXPECT_EQ(answer.repeat.setup_ms, 4);
+  EXPECT_EQ(answer.repeat.compile_ms, 3);
+  EXPECT_EQ(answer.repeat.first_run_ms, 2);
   EXPECT_EQ(answer.repeat.digest, (std::vector<double>{1, 2, 3, 1, 1, 2, 4}));
   EXPECT_EQ(answer.repeat.compile_ms, 3);
   EXPECT_EQ(answer.versions.at("torch"), "2");

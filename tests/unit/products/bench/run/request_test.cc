@@ -39,6 +39,19 @@ TEST(Request, GoesThroughVariablesAndBack) {
   EXPECT_EQ(variables_of(*back), variables_of(asked));
 }
 
+// PyC's suite has no protocol of ours; its names, and those of frameworks.
+TEST(Request, OfAnotherSuiteIsOfSingleIterations) {
+  EXPECT_TRUE(from({})->single_iterations);
+  EXPECT_FALSE(from({{"BENCH_PROTOCOL", "gpuready.bench/1"}})->single_iterations);
+  const std::pair<const char*, Dtype> names[] = {
+      {"fp32", Dtype::fp32},     {"float32", Dtype::fp32}, {"f32", Dtype::fp32},
+      {"float", Dtype::fp32},    {"tf32", Dtype::tf32},    {"bf16", Dtype::bf16},
+      {"bfloat16", Dtype::bf16}, {"fp16", Dtype::fp16},    {"float16", Dtype::fp16},
+      {"f16", Dtype::fp16},      {"half", Dtype::fp16}};
+  for (const auto& [name, dtype] : names) EXPECT_EQ(from({{"BENCH_DTYPE", name}})->dtype, dtype);
+  EXPECT_EQ(dtype_names().size(), std::size(names));
+}
+
 TEST(Request, CountsWorkByDefinition) {
   Request mlp;  // batch 64, hidden 2048
   const Workload workload = workload_of(*complete(mlp));
