@@ -276,7 +276,8 @@ bool criterion_differs(const Samples& base, const Samples& candidate) {
   const double at = variance_of(base) / double(base.size());
   const double of = variance_of(candidate) / double(candidate.size());
   const double half = normal_critical(0.05) * std::sqrt(of + at * b * b / a / a) / a;
-  return normal_two_sided((b - a) / std::sqrt(at + of)) < 0.05 && std::fabs(change) - half > 0.01;
+  return normal_two_sided(std::fabs(b - a) / std::sqrt(at + of)) < 0.05 &&
+         std::fabs(change) - half > 0.01;
 }
 
 // asv: Mann and Whitney's U test at 0.2%, and medians apart by the factor of 1.1.
@@ -291,7 +292,7 @@ bool asv_differs(const Samples& base, const Samples& candidate) {
   for (std::size_t i = 0; i < all.size(); ++i) ranks += all[i].second ? double(i + 1) : 0;
   const double m = double(candidate.size()), n = double(base.size());
   const double u = ranks - m * (m + 1) / 2;
-  return normal_two_sided((u - m * n / 2) / std::sqrt(m * n * (m + n + 1) / 12)) < 0.002;
+  return normal_two_sided(std::fabs(u - m * n / 2) / std::sqrt(m * n * (m + n + 1) / 12)) < 0.002;
 }
 
 // nvbench: means apart by more than the lesser relative standard deviation of the two.

@@ -371,7 +371,7 @@ TEST(BenchCompare, AStackWithoutADigestIsComparedWithItselfOnly) {
   EXPECT_TRUE(contains(other.error().message, "gave no digest")) << other.error().message;
 }
 
-// Noise of 1% that ten earlier runs show and six of these do not yet.
+// Thirty earlier runs that vary as these six do.
 TEST(BenchCompare, TheNoiseIsLearnedFromEarlierRuns) {
   const Side base = base_side(), candidate = candidate_side(kOther, 0.97);
   CompareOptions options;
@@ -382,7 +382,7 @@ TEST(BenchCompare, TheNoiseIsLearnedFromEarlierRuns) {
                              base.runs[0].environment.fingerprint(),
                              Kpi::p50,
                              {}});
-  for (int i = 0; i < 10; ++i)
+  for (int i = 0; i < 30; ++i)
     options.earlier[0].runs.push_back({"old" + std::to_string(i), "old", i % 2 ? 1020.0 : 1000.0});
   const auto width = [&](const CompareOptions& with) {
     const auto p50 = kpi(compared(base, candidate, with), Kpi::p50);
@@ -391,9 +391,9 @@ TEST(BenchCompare, TheNoiseIsLearnedFromEarlierRuns) {
   // Noise of 1% that these runs do not show is not taken from them.
   const auto [noisy, not_used] = width(options);
   EXPECT_EQ(not_used, "");
-  for (auto& run : options.earlier[0].runs) run.value = run.value > 1000 ? 1003 : 1000;
+  for (auto& run : options.earlier[0].runs) run.value = run.value > 1000 ? 1002.6 : 1000;
   const auto [learned, from] = width(options);
-  EXPECT_EQ(from, "10 earlier runs of this machine");
+  EXPECT_EQ(from, "30 earlier runs of this machine");
   options.learn = false;
   const auto [own, nothing] = width(options);
   EXPECT_EQ(nothing, "");
