@@ -467,7 +467,6 @@ bool takes_picture(std::string_view advice) {
                                          "systemctl isolate",
                                          "sysfb_init",
                                          "efifb:off"};
-  if (contains(advice, "--delete-if-present=")) return false;  // it lets a driver in again
   return std::ranges::any_of(kStops, [&](auto part) { return contains(advice, part); });
 }
 

@@ -141,20 +141,18 @@ std::vector<std::string_view> options_left_over(const Machine& machine) {
   return found;
 }
 
-void by_options(const Machine& machine, const std::vector<std::string_view>& options,
-                Match& match) {
-  const bool image = contains(machine.system.kernel_command_line.value_or(""), "ostree=");
+void by_options(const std::vector<std::string_view>& options, Match& match) {
   match.evidence.push_back(evidence("/proc/cmdline", fmt::format("{}", fmt::join(options, " "))));
   match.title = "NVIDIA's driver is not installed, and the kernel's command line keeps nouveau out";
   match.explanation =
       "These options of the kernel's command line are left over from NVIDIA's driver, which is not "
       "installed. So no driver may take the GPU, and the display has only the firmware's picture.";
   match.cure = fmt::format(
-      "For a display by nouveau, remove these options{}, and reboot. To compute, keep them, "
-      "install NVIDIA's driver and load it.",
-      image ? fmt::format(" (rpm-ostree kargs --delete-if-present={})",
-                          fmt::join(options, " --delete-if-present="))
-            : " (/etc/default/grub, then update-grub or grub2-mkconfig)");
+      "Remove these options and reboot: nouveau then takes the picture over from the firmware. On "
+      "an image, rpm-ostree kargs --delete-if-present={} removes them; on other systems, they are "
+      "in /etc/default/grub (then update-grub or grub2-mkconfig). To compute, keep them, install "
+      "NVIDIA's driver and load it.",
+      fmt::join(options, " --delete-if-present="));
 }
 
 std::optional<Obstacle> obstacle(const Machine& machine) {
@@ -599,7 +597,7 @@ void by_origin(const Machine& machine, Match& match) {
     match.cure = "Install NVIDIA's driver, and load it.";
     match.command = "{do:install-driver}";
     if (const auto options = options_left_over(machine); !options.empty())
-      by_options(machine, options, match);
+      by_options(options, match);
   } else if (auto found = obstacle(machine)) {
     match.title = found->title;
     take(std::move(*found), match);
