@@ -4,6 +4,8 @@
 // device plugins (limits), Slurm's gres.
 #include "doctor/commands.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 #include <optional>
@@ -151,8 +153,13 @@ constexpr ContainerCure kContainerCures[] = {
      "flatpak override --user --device=all APPLICATION"},
     {Ask::nvidia_gpus, "", "Start the container with its GPUs.", ""},
     {Ask::tegra_gpu, "docker",
-     "Start the container with NVIDIA's runtime, which mounts a Jetson's nodes and libraries.",
-     "docker run --runtime nvidia IMAGE"},
+     "Start the container with NVIDIA's runtime and these variables: without them it mounts "
+     "neither "
+     "a Jetson's nodes nor its libraries. Install none of Jetson Linux's packages in the "
+     "container: "
+     "the host's are mounted.",
+     "docker run --runtime nvidia -e NVIDIA_VISIBLE_DEVICES=all -e NVIDIA_DRIVER_CAPABILITIES=all "
+     "IMAGE"},
     {Ask::tegra_gpu, "podman",
      "Start the container with the GPU by its CDI name, which nvidia-ctk generates (runtime mode "
      "csv).",
@@ -318,6 +325,8 @@ constexpr Sign kSigns[] = {
     {"drivers_probe", CureRisk::harmless, CureNeeds::root},
 };
 
+constexpr std::uint64_t kFirstOpenOnly = 570;  // it drives GPUs that only the open modules drive
+
 // "{do:NAME}" by the distribution's command; left where there is none.
 void fill_tasks(std::string& text, const Machine& machine) {
   if (may_have_bmc(machine)) replace_all(text, "{do:power-cycle}", "ipmitool chassis power cycle");
@@ -328,6 +337,20 @@ void fill_tasks(std::string& text, const Machine& machine) {
                 release.starts_with("5.") || release.starts_with("6.2.")
                     ? "apt-get install pve-headers-{kernel}"
                     : "apt-get install proxmox-headers-{kernel}");
+  // NVIDIA's repository has nvidia-open, and Ubuntu's archive has the driver by branch. Kernels of
+  // clouds have one package of modules that follows the kernel.
+  const auto& nvidia = machine.nvidia;
+  const auto branch = nvidia.module_version.value_or("").substr(0, 3);
+  const bool in_archive = nvidia.modules_from == "packages" || nvidia.modules_from == "none";
+  if (family_of(machine) == Family::ubuntu && in_archive && parse_uint(branch) >= kFirstOpenOnly)
+    replace_all(text, "{do:install-open-driver}",
+                fmt::format("apt-get install nvidia-driver-{0}-open "
+                            "linux-modules-nvidia-{0}-open-{1}",
+                            branch,
+                            release.ends_with("-aws") || release.ends_with("-azure") ||
+                                    release.ends_with("-gcp")
+                                ? "{flavour}"
+                                : "{kernel}"));
   const auto& origin = origin_of(machine);
   if (!origin.rebuild.empty()) replace_all(text, "{do:rebuild-modules}", origin.rebuild);
   if (!origin.key.empty()) replace_all(text, "{do:enrol-key}", origin.key);
@@ -373,6 +396,8 @@ void add_command(Finding& finding, std::string text, const Match& match, const M
   if (!finding.gpus.empty()) values.emplace_back("index", std::to_string(finding.gpus.front()));
   if (!machine.system.kernel_release.empty())
     values.emplace_back("kernel", machine.system.kernel_release);
+  if (const auto& release = machine.system.kernel_release; contains(release, "-"))
+    values.emplace_back("flavour", release.substr(release.rfind('-') + 1));
   if (machine.nvidia.modules_package)
     values.emplace_back("modules", *machine.nvidia.modules_package);
   if (machine.nvidia.module_version) values.emplace_back("driver", *machine.nvidia.module_version);

@@ -187,11 +187,21 @@ std::optional<std::uint64_t> capability_major(const Machine& machine, const PciA
   return parse_uint(capability.substr(0, capability.find('.')));
 }
 
+// microsoft/WSL, issue 7162: nvidia-smi shows ERR! for the load.
+bool is_unread_in_wsl(const Machine& machine, const Gpu& gpu, const ApiStatus& status) {
+  const auto& cuda = machine.nvidia.cuda_start;
+  return machine.system.wsl2 && status.code == nvml_code::kUnknown && gpu.nvml_index && cuda &&
+         cuda->ok() && gpu.visible_to_cuda.value_or(true) &&
+         status.call.starts_with("nvmlDeviceGet") &&
+         !status.call.starts_with("nvmlDeviceGetHandle");
+}
+
 bool answers(const Machine& machine, const Gpu& gpu) {
   if (!nvml_started(machine) || !gpu.nvml_index) return false;
+  const auto* unknown = failed_call(gpu, "nvml", nvml_code::kUnknown);
   return !failed_call(gpu, "nvml", nvml_code::kGpuIsLost) &&
          !failed_call(gpu, "nvml", nvml_code::kResetRequired) &&
-         !failed_call(gpu, "nvml", nvml_code::kUnknown);
+         (!unknown || is_unread_in_wsl(machine, gpu, *unknown));
 }
 
 bool works(const Machine& machine, const Gpu& gpu) {

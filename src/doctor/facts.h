@@ -59,6 +59,8 @@ bool answers(const Machine& machine, const Gpu& gpu);
 bool answers(const Machine& machine, const PciAddress& address);
 // It answers, and the driver does not ask for a reset before it takes work again.
 bool works(const Machine& machine, const Gpu& gpu);
+// A reading that NVML does not give in WSL 2, of a GPU that it lists and with which CUDA starts.
+bool is_unread_in_wsl(const Machine& machine, const Gpu& gpu, const ApiStatus& status);
 bool computes(const Machine& machine, const Gpu& gpu);  // it works, and CUDA did not fail to start
 // NVIDIA's driver answers for the GPU; AMD's or Intel's is bound to it.
 bool runs_now(const Machine& machine, const PciAddress& address);

@@ -308,6 +308,12 @@ void say(Finding& finding, const Platform& platform, const std::vector<Change>& 
 
 }  // namespace
 
+bool is_fixed_system(const Machine& machine) {
+  return std::ranges::any_of(systems(), [&](const Platform& platform) {
+    return !platform.packages && platform.here(machine);
+  });
+}
+
 void fit_platform(Finding& finding, const Machine& machine) {
   if (!finding.cure) return;
   const auto changes = changes_of(*finding.cure);

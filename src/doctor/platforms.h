@@ -7,6 +7,9 @@
 
 namespace gpuready::doctor {
 
+// It installs no packages.
+bool is_fixed_system(const Machine& machine);
+
 // Says in the finding's cure how its changes are made here, and takes away a command that this
 // system cannot run.
 void fit_platform(Finding& finding, const Machine& machine);

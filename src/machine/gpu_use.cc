@@ -197,6 +197,14 @@ Answer of_nvml(const Machine& machine, const Gpu& gpu) {
   return unusable("nvmlDeviceGetCount_v2()", "NVML does not list it");
 }
 
+// The driver of a host that shares its GPUs out (NVIDIA's vGPU manager) has no CUDA.
+Answer of_vgpu_host(const Machine& machine, const Gpu& gpu) {
+  const auto& cuda = machine.nvidia.cuda_start;
+  if (gpu.virtualization != "host_vgpu" || (cuda && cuda->ok())) return std::nullopt;
+  return not_ours("nvmlDeviceGetVirtualizationMode",
+                  "not used here: it is shared out to virtual machines as virtual GPUs");
+}
+
 Answer of_rocm(const Machine& machine, const Gpu& gpu) {
   if (!left_out_by_rocm(machine, gpu)) return std::nullopt;
   return unusable(std::string(kRocmCount), "ROCm does not list it");
@@ -229,8 +237,8 @@ Answer of_driver_container(const Machine& machine, const Gpu& gpu) {
 }
 
 constexpr Answer (*kQuestions[])(const Machine&, const Gpu&) = {
-    of_a_claim, of_another, of_another_amd, of_the_bus, of_driver_container,
-    of_nodes,   of_nvml,    of_cuda,        of_rocm,    of_visibility};
+    of_a_claim, of_another,   of_another_amd, of_the_bus, of_driver_container, of_nodes,
+    of_nvml,    of_vgpu_host, of_cuda,        of_rocm,    of_visibility};
 
 }  // namespace
 

@@ -63,7 +63,10 @@ FIELDS_OF(NvidiaDriver) {
   FIELD(kernel_headers,
         "Whether the running kernel's headers are installed; absent: its modules are not built "
         "here, or as above.");
-  FIELD(module_blocked, "The file and line of modprobe.d(5) that keeps the module from loading.");
+  FIELD(
+      module_blocked,
+      "The file and line of modprobe.d(5) that keeps the module from loading, or the other kernel "
+      "for which it is installed.");
 }
 
 FIELDS_OF(VulkanDevice) {

@@ -254,7 +254,11 @@ void let_user_in(const Trouble& found, Vendor vendor, Match& match) {
   const auto other = std::ranges::find_if(
       found.nodes, [](const NodeAccess& access) { return !is_for_gpus(*access.node); });
   if (other == found.nodes.end()) {
-    match.cure = fmt::format("Add the user to the nodes' group ({}), then log in again.", numbers);
+    constexpr std::string_view kDrm = "/dev/dri/renderD";
+    const bool render = vendor != Vendor::nvidia && groups.size() == 1 && *groups.begin() >= 100 &&
+                        found.nodes.front().path.starts_with(kDrm);
+    match.cure = fmt::format("Add the user to the nodes' group ({}{}), then log in again.", numbers,
+                             render ? ", mostly named render" : "");
     match.command = fmt::format("usermod -aG {} \"$USER\"", numbers);
     return;
   }

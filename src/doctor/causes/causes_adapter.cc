@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "base/vendor_codes.h"
+#include "doctor/commands.h"
 #include "doctor/facts.h"
 
 namespace gpuready::doctor {
@@ -43,7 +44,27 @@ std::optional<std::string_view> bar_without_address(const PciDevice& device) {
 }
 
 // "BAR 1: no space for [mem ...", since 6.10 "BAR 1 [mem ...]: can't assign; no space".
-const Ids kNoRoom = {"*: BAR * no space for", "*: BAR * failed to assign", "*: BAR * [mem size "};
+const Ids kNoRoom = {"*: BAR * no space for", "*: BAR * failed to assign", "*: BAR * [mem size ",
+                     "NVRM: ...Fatal Error while attempting to resize PCIe BARs"};
+
+// The driver has tried to enlarge the window, which it had: the lines are its own.
+void explain_resize(Match& match) {
+  match.title = "The driver could not enlarge the GPU's memory window";
+  match.explanation =
+      "The driver tried to enlarge the window into the GPU's memory (Resizable BAR), and the "
+      "bridges above the GPU have no room for that, as in most Thunderbolt enclosures. The attempt "
+      "left the GPU without a window.";
+  match.cure =
+      "Load the driver with NVreg_EnableResizableBar=0 (a file of /etc/modprobe.d), rebuild the "
+      "initramfs, and reboot. If that does not help, install another release of the driver, or "
+      "have the kernel give the bridges a larger window (pci=hpmmioprefsize=64G). Connect an "
+      "enclosure before the machine starts.";
+  match.command =
+      "echo options nvidia NVreg_EnableResizableBar=0 > /etc/modprobe.d/nvidia-rebar.conf && "
+      "{do:rebuild-initramfs}";
+  match.action = Action::configure;
+  match.terms = kByReboot;
+}
 
 std::vector<Match> bad_bar(const Facts& facts) {
   auto matches =
@@ -61,19 +82,30 @@ std::vector<Match> bad_bar(const Facts& facts) {
     matches.push_back(std::move(match));
   }
   for (auto& match : matches) {
-    if (facts.machine.system.hypervisor)
+    if (facts.machine.system.hypervisor) {
+      match.explanation =
+          "The virtual machine's firmware found no address for a window (BAR) of the GPU, so the "
+          "driver cannot reach it. The GPU itself is not at fault.";
       match.cure =
-          "On the host, enlarge the virtual machine's 64-bit MMIO space (OVMF: X-PciMmio64Mb; "
-          "VMware: pciPassthru.use64bitMMIO and pciPassthru.64bitMMIOSizeGB; Hyper-V: "
-          "-HighMemoryMappedIoSpace); or boot this system with pci=realloc.";
+          "On the host, enlarge the virtual machine's 64-bit MMIO space (QEMU, libvirt, KubeVirt: "
+          "UEFI firmware with -fw_cfg name=opt/ovmf/X-PciMmio64Mb,string=524288, and the host's "
+          "processor model (host-passthrough), which has enough address bits; VMware: "
+          "pciPassthru.use64bitMMIO and pciPassthru.64bitMMIOSizeGB; Hyper-V: "
+          "-HighMemoryMappedIoSpace). Then stop the virtual machine and start it again. With less "
+          "memory it may find room meanwhile.";
+      match.action = Action::ask_host;
+    }
     if (is_plain_arm(facts.machine))
       match.cure =
           "Enlarge the memory window of the PCI Express port in the board's device tree (ranges), "
           "which is too small for this GPU.";
-    for (const auto& hit : log_hits(facts.machine, kNoRoom))
-      if (hit.pci && !match.pci.empty() && same_slot(*hit.pci, match.pci.front()) &&
-          match.evidence.size() < 4)
-        match.evidence.push_back(evidence("kernel log", hit.text));
+    for (const auto& hit : log_hits(facts.machine, kNoRoom)) {
+      const bool by_driver = hit.text.starts_with("NVRM: ") || hit.text.starts_with("nvidia ");
+      const bool here = hit.pci && !match.pci.empty() && same_slot(*hit.pci, match.pci.front());
+      if ((!here && (hit.pci || !by_driver)) || match.evidence.size() >= 4) continue;
+      match.evidence.push_back(evidence("kernel log", hit.text));
+      if (by_driver) explain_resize(match);
+    }
   }
   return matches;
 }
@@ -302,6 +334,28 @@ std::vector<Match> off_the_bus(const Facts& facts) {
   return matches;
 }
 
+// The branch that the line names, or the last one for the chip.
+std::vector<Match> legacy(const Facts& facts) {
+  auto matches =
+      refused(facts, {"NVRM: ...ignoring the legacy GPU", "NVRM: ...Legacy drivers. Please"});
+  const auto family = family_of(facts.machine);
+  for (auto& match : matches) {
+    const auto* device = match.pci.empty() ? nullptr : pci_device(facts.machine, match.pci.front());
+    const std::string chip = device ? device->name.value_or("") : "";
+    const auto& line = match.evidence.front().quote;
+    if (contains(line, " 580.xx")) match.command = "{do:install-proprietary-driver}";
+    if (family != Family::ubuntu || (!contains(line, " 470.xx") && !chip.starts_with("GK")))
+      continue;
+    match.command = "apt-get install nvidia-driver-470-server nvidia-dkms-470-server";
+    match.cure =
+        "In place of this driver, install branch 470 by the packages whose names end in -server, "
+        "keep it at that branch, and reboot. Remove nvidia-driver-470, which has become a "
+        "transitional package of Ubuntu and brings a newer branch. Without CUDA, nouveau drives "
+        "this GPU's display.";
+  }
+  return matches;
+}
+
 std::vector<Match> power_missing(const Facts& facts) {
   const auto& machine = facts.machine;
   auto matches = refused(facts, {"NVRM: ...does not have the necessary power cables connected"});
@@ -451,7 +505,7 @@ std::vector<Cause> adapter_causes() {
        .terms = kByReboot,
        .backing = Backing::silent,
        .explains = kDeadGpu,
-       .lines = {"NVRM: ...ignoring the legacy GPU", "NVRM: ...Legacy drivers. Please"}},
+       .match = legacy},
       {.id = "driver-too-old",
        .title = "The driver is too old for this GPU",
        .explanation = "The installed driver release does not know this GPU.",

@@ -31,18 +31,41 @@ std::optional<std::string> release_of(const std::string& module) {
   return found;
 }
 
+bool has_source(const Gpu& gpu, std::string_view source) {
+  return std::ranges::find(gpu.sources, source) != gpu.sources.end();
+}
+
+bool in_topology(const Machine& machine, const PciDevice& device) {
+  const auto* gpu = machine.find_gpu(device.address);
+  return gpu != nullptr && has_source(*gpu, "kfd");
+}
+
 std::vector<Match> atomics(const Facts& facts) {
   const auto devices = gpus_on_bus(facts.machine, Vendor::amd);
   std::vector<Match> matches;
   for (const auto& hit : log_hits(facts.machine, {"amdgpu: ...PCI rejects atomics"})) {
     Match match;
-    for (const auto* device : devices)  // the line gives vendor and device, not the address
+    bool equal_listed = false;
+    // The line gives vendor and device, not the address: KFD lists the equal GPUs that it took.
+    for (const auto* device : devices)
       if (contains(hit.text, fmt::format("{:04x}:{:04x}", device->vendor_id, device->device_id))) {
+        if (in_topology(facts.machine, *device)) {
+          equal_listed = true;
+          continue;
+        }
         Match found = about(facts.machine, device->address);
         match.gpus.insert(match.gpus.end(), found.gpus.begin(), found.gpus.end());
         match.pci.insert(match.pci.end(), found.pci.begin(), found.pci.end());
       }
+    if (equal_listed && match.pci.empty()) continue;
     match.evidence.push_back(evidence("kernel log", hit.text));
+    if (equal_listed)
+      match.cure =
+          "Move this GPU to a slot that the processor itself provides, as that of the equal GPU "
+          "which ROCm uses: some boards share that slot's lanes out to two (x8/x8). Else use "
+          "another board, or a GPU that does without atomics (gfx9, which is Vega, or newer). "
+          "Until "
+          "then, compute on the GPUs that ROCm lists.";
     // "494<509": the version of its firmware, and the first that does without; 0 where none does.
     const auto needed =
         parse_uint(trim(std::string_view(hit.text).substr(hit.text.rfind('<') + 1)));
@@ -60,10 +83,6 @@ std::vector<Match> atomics(const Facts& facts) {
     matches.push_back(std::move(match));
   }
   return matches;
-}
-
-bool has_source(const Gpu& gpu, std::string_view source) {
-  return std::ranges::find(gpu.sources, source) != gpu.sources.end();
 }
 
 // amdgpu drives it, and the kernel's list of GPUs for ROCm lacks it (kgd2kfd_probe() of Linux).
@@ -227,7 +246,8 @@ std::vector<Cause> amd_causes() {
            "Move the GPU to a slot that the processor itself provides, not one of the chipset, a "
            "riser or Thunderbolt. In a virtual machine, put it behind a root port of its own "
            "(pcie-root-port, machine q35, QEMU from 8.1 on). Processors before Haswell and Ryzen "
-           "have no slot with atomics: use another machine, or a GPU that does without.",
+           "have no slot with atomics: use another machine, or a GPU that does without (gfx9, "
+           "which is Vega, or newer).",
        .action = Action::replace,
        .own_cure = true,
        .explains = {"gpu-not-listed", "rocm-start-failed", "device-nodes-missing",

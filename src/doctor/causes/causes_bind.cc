@@ -101,6 +101,60 @@ std::string headers_command(std::string_view release) {
          " && {do:rebuild-modules}";
 }
 
+// The kernel for which NVIDIA's module is installed, where it is not the running one.
+std::optional<std::string> other_kernel(const Machine& machine) {
+  const std::string block = machine.nvidia.module_blocked.value_or("");
+  const auto rest = after_prefix(block, "/lib/modules/");
+  if (!rest) return std::nullopt;
+  return std::string(rest->substr(0, rest->find(": ")));
+}
+
+// The driver was built for another kernel, by an installer that builds for no later one.
+void by_other_kernel(const std::string& other, Match& match) {
+  match.evidence.push_back(evidence("/lib/modules/" + other, "has NVIDIA's kernel module"));
+  match.explanation =
+      "NVIDIA's kernel module is installed for another kernel, and not for the running one.";
+  match.cure = fmt::format(
+      "Start the kernel {}, and hold the kernel's package until the driver fits a newer one. Or "
+      "install the headers of the running kernel, and a newer release of the driver, which builds "
+      "for it: the installed one may not (branch 580 is the last for Maxwell to Volta, without the "
+      "open modules). make.log below /var/lib/dkms/nvidia, or /var/log/nvidia-installer.log, says "
+      "why a build fails.",
+      quote(other));
+  match.command = "{do:install-headers}";
+  match.terms = kByReboot;
+}
+
+// Options that installers of NVIDIA's driver write. They keep nouveau from the GPU, also where the
+// driver is gone.
+std::vector<std::string_view> options_left_over(const Machine& machine) {
+  constexpr std::string_view kOptions[] = {
+      "rd.driver.blacklist=nouveau", "modprobe.blacklist=nouveau", "module_blacklist=nouveau",
+      "nouveau.modeset=0",           "nvidia-drm.modeset=1",       "nvidia_drm.modeset=1"};
+  std::vector<std::string_view> found;
+  const auto command_line = machine.system.kernel_command_line.value_or("");
+  for (const auto option : split(command_line, " \n"))
+    if (const auto* known = std::ranges::find(kOptions, option); known != std::end(kOptions))
+      found.push_back(*known);
+  if (std::ranges::none_of(found, [](auto option) { return contains(option, "nouveau"); }))
+    found.clear();
+  return found;
+}
+
+void by_options(const std::vector<std::string_view>& options, Match& match) {
+  match.evidence.push_back(evidence("/proc/cmdline", fmt::format("{}", fmt::join(options, " "))));
+  match.title = "NVIDIA's driver is not installed, and the kernel's command line keeps nouveau out";
+  match.explanation =
+      "These options of the kernel's command line are left over from NVIDIA's driver, which is not "
+      "installed. So no driver may take the GPU, and the display has only the firmware's picture.";
+  match.cure = fmt::format(
+      "Remove these options and reboot: nouveau then takes the picture over from the firmware. On "
+      "an image, rpm-ostree kargs --delete-if-present={} removes them; on other systems, they are "
+      "in /etc/default/grub (then update-grub or grub2-mkconfig). To compute, keep them, install "
+      "NVIDIA's driver and load it.",
+      fmt::join(options, " --delete-if-present="));
+}
+
 std::optional<Obstacle> obstacle(const Machine& machine) {
   const auto& nvidia = machine.nvidia;
   if (nvidia.libraries.empty() && nvidia.modules_from.value_or("none") == "none")
@@ -110,7 +164,9 @@ std::optional<Obstacle> obstacle(const Machine& machine) {
   const bool lacks_headers = !nvidia.kernel_headers.value_or(true);
   const bool built = nvidia.module_installed.value_or(false) || !nvidia.kernel_headers;
   const auto option = blocking_option(machine, "nvidia");
-  if ((option || nvidia.module_blocked) && (built || (!is_realtime(release) && !lacks_headers))) {
+  const auto former = other_kernel(machine);
+  if ((option || (nvidia.module_blocked && !former)) &&
+      (built || (!is_realtime(release) && !lacks_headers))) {
     return Obstacle{
         "NVIDIA's kernel module is kept from loading",
         "The module is blocked by configuration, as laptops' switches to the processor's graphics "
@@ -540,6 +596,8 @@ void by_origin(const Machine& machine, Match& match) {
   if (machine.nvidia.modules_from == "none" && machine.nvidia.libraries.empty()) {
     match.cure = "Install NVIDIA's driver, and load it.";
     match.command = "{do:install-driver}";
+    if (const auto options = options_left_over(machine); !options.empty())
+      by_options(options, match);
   } else if (auto found = obstacle(machine)) {
     match.title = found->title;
     take(std::move(*found), match);
@@ -552,6 +610,8 @@ void by_origin(const Machine& machine, Match& match) {
     match.cure = *rebuild + ", and load the driver.";
   } else if (machine.nvidia.modules_from == "dkms") {
     match.cure = kBuildAgain;
+  } else if (const auto other = other_kernel(machine); other && !match.explanation) {
+    by_other_kernel(*other, match);
   }
 }
 

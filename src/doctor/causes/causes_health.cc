@@ -12,6 +12,7 @@
 #include "doctor/xid_table.h"
 #include "machine/gpu_use.h"
 #include "machine/system/kernel_drivers.h"
+#include "value/action.h"
 
 namespace gpuready::doctor {
 namespace {
@@ -455,8 +456,29 @@ int links_expected(const Machine& machine, const Gpu& gpu) {
   return expected;
 }
 
+// A link without a switch has its two ends at GPUs: they are one finding.
+void join_ends(const Machine& machine, std::vector<Match>& matches) {
+  int up = 0, expected = 0;
+  std::vector<Match*> joined;
+  for (auto& match : matches) {
+    const Gpu* gpu = match.pci.empty() ? nullptr : machine.find_gpu(match.pci.front());
+    if (!gpu || comes_from_switch(*gpu) || match.severity || links_up(*gpu) == 0) continue;
+    joined.push_back(&match);
+    up += links_up(*gpu);
+    expected += links_expected(machine, *gpu);
+  }
+  const auto differs = [&](const Match* match) { return match->title != joined.front()->title; };
+  if (std::ranges::none_of(joined, differs)) return;
+  for (auto* match : joined) match->title = fmt::format("{} of {} NVLinks are up", up, expected);
+}
+
+constexpr std::string_view kLinksOfHost =
+    "Stop this virtual machine and start it again once, so that the links are trained again or it "
+    "gets another host. If they stay down, the host's hardware is at fault: take the virtual "
+    "machine out of service, and report its host to the operator.";
+
 std::vector<Match> nvlink(const Facts& facts) {
-  return each_gpu(facts, [&](const Gpu& gpu, Match& match) {
+  auto matches = each_gpu(facts, [&](const Gpu& gpu, Match& match) {
     const int up = links_up(gpu), count = static_cast<int>(gpu.nvlinks.size());
     const bool cut_off = up == 0 && nvlink_failed(facts.machine, gpu);
     const int expected = cut_off ? count : links_expected(facts.machine, gpu);
@@ -467,6 +489,12 @@ std::vector<Match> nvlink(const Facts& facts) {
       match.title = fmt::format("{} of {} NVLinks are up", up, expected);
       match.evidence.push_back(evidence("nvmlDeviceGetNvLinkState", "down:" + down));
       add_xids(facts.machine, gpu, {74, 136, 149}, match);
+      if (!facts.machine.system.hypervisor) return;
+      match.cure = std::string(kLinksOfHost) +
+                   (cloud_of(facts.machine) == "Azure"
+                        ? " On Azure, /var/lib/hyperv/.kvp_pool_3 names the host."
+                        : "");
+      match.action = Action::ask_host;
     } else if (add_xids(facts.machine, gpu, {74, 136}, match)) {
       match.title = "NVLink errors";
       match.explanation = "The driver logged errors on the GPU's NVLinks; no link is down now.";
@@ -475,6 +503,8 @@ std::vector<Match> nvlink(const Facts& facts) {
       match.action = Action::check_again;
     }
   });
+  join_ends(facts.machine, matches);
+  return matches;
 }
 
 std::vector<Match> inforom(const Facts& facts) {

@@ -30,6 +30,36 @@ bool in_compat(const Machine& machine) {
   return contains(cuda_library_path(machine).value_or(""), "/compat/");
 }
 
+// Where the system's own copy fits the module, and another installation's copy is found before it.
+void explain_other_copy(const Machine& machine, Match& match) {
+  const auto& nvidia = machine.nvidia;
+  const auto own = std::ranges::find_if(nvidia.libraries, [&](const LibraryFile& file) {
+    const auto* first = library(machine, file.name);
+    return nvidia.module_version && file.version == nvidia.module_version && first != &file &&
+           first->version != file.version;
+  });
+  if (own == nvidia.libraries.end()) return;
+  const auto& path = library(machine, own->name)->path;
+  if (path.starts_with("/usr/lib") || path.starts_with("/lib")) return;  // an update of the system
+  const std::string nix = path.starts_with("/nix/var/nix/profiles/default/")
+                              ? "nix-env -p /nix/var/nix/profiles/default --uninstall nvidia-x11"
+                          : contains(path, "/.nix-profile/") ? "nix-env --uninstall nvidia-x11"
+                                                             : "";
+  match.evidence.push_back(evidence("the system's own " + own->name, own->path));
+  match.explanation =
+      "The system's own libraries fit the kernel module, and programs find those of another "
+      "installation first.";
+  match.cure = fmt::format(
+      "Remove the installation that {} belongs to{}. Take its folder out of LD_LIBRARY_PATH (unset "
+      "it), and out of /etc/ld.so.conf.d, then run ldconfig. The kernel module is the right one, "
+      "so neither a reboot nor a reload helps.",
+      quote(path), nix.empty() ? "" : " from the Nix profile (" + nix + ")");
+  match.command = nix.empty() ? "unset LD_LIBRARY_PATH" : nix;
+  match.action = Action::configure;
+  match.terms = kAsRoot;
+  match.own_cure = true;
+}
+
 std::vector<Match> mismatch(const Facts& facts) {
   const auto& nvidia = facts.machine.nvidia;
   Match match = all_nvidia(facts);
@@ -62,6 +92,7 @@ std::vector<Match> mismatch(const Facts& facts) {
       match.title = fmt::format("The kernel module is {}, the libraries are {}",
                                 printable(*nvidia.module_version), printable(*user));
   }
+  explain_other_copy(facts.machine, match);
   if (in_container(facts.machine)) cure_in_container(match, facts.machine, Ask::nvidia_libraries);
   return {match};
 }
@@ -215,20 +246,41 @@ std::vector<Match> cuda_missing(const Facts& facts) {
   const auto& machine = facts.machine;
   const auto& nvidia = machine.nvidia;
   if (nvidia.cuda_outcome != "no_library" || !nvidia_here(machine)) return {};
-  if (nvidia.nvml_outcome == "no_library") return {};  // nothing of the driver's user space is here
+  const bool jetson = machine.system.jetson_release.has_value();
+  if (nvidia.nvml_outcome == "no_library" && !jetson) return {};  // nor the rest of the user space
+  const bool shared_out = std::ranges::any_of(
+      machine.gpus, [](const Gpu& gpu) { return gpu.virtualization == "host_vgpu"; });
+  if (shared_out) return {};  // the vGPU manager has none
   Match match = all_nvidia(facts);
   match.evidence.push_back(evidence("libcuda.so.1", "the loader finds no such library"));
   const auto& capabilities = machine.visibility.nvidia_driver_capabilities;
   if (capabilities)
     match.evidence.push_back(
         evidence("environment", "NVIDIA_DRIVER_CAPABILITIES=" + *capabilities));
-  if (in_container(machine)) cure_in_container(match, machine, Ask::nvidia_compute);
+  if (in_container(machine))
+    cure_in_container(match, machine, jetson ? Ask::tegra_gpu : Ask::nvidia_compute);
   if (in_container(machine) || capabilities) return {match};
   match.title = "The CUDA driver's library is not installed";
   match.explanation = "The kernel module and NVML are here, and libcuda.so.1 is not.";
   match.cure = "Install the package of the driver's CUDA library, in the module's version.";
   match.command = "{do:install-libcuda}";
   match.terms = kAsRoot;
+  if (!jetson) return {match};
+  match.explanation = "The Jetson's GPU has its driver, and libcuda.so.1 is not here.";
+  match.cure = "Install the package nvidia-l4t-cuda of this board's release of Jetson Linux.";
+  match.command = "apt-get install nvidia-l4t-cuda";
+  if (const auto* file = library(machine, "libcuda.so.1.1")) {
+    match.title = "The loader does not find the Jetson's CUDA library";
+    match.explanation =
+        "libcuda.so.1.1 is installed, in a folder that no file of /etc/ld.so.conf.d names. So "
+        "neither programs nor NVIDIA's container runtime find libcuda.so.1.";
+    match.cure =
+        "Name this folder in a file of /etc/ld.so.conf.d, and run ldconfig, which also creates the "
+        "link libcuda.so.1 (check: ldconfig -p). The package nvidia-l4t-init brings such a file.";
+    match.command = fmt::format("echo {} > /etc/ld.so.conf.d/nvidia-tegra.conf && ldconfig",
+                                file->path.substr(0, file->path.rfind('/')));
+    match.evidence.push_back(evidence("libcuda.so.1.1", file->path));
+  }
   return {match};
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "doctor/kernel_signs.h"
+#include "doctor/platforms.h"
 #include "machine/system/kernel_log.h"
 #include "value/action.h"
 
@@ -180,6 +181,12 @@ constexpr std::string_view kForVirtualFunctions =
     "In this virtual machine, install a driver that supports the host's virtual functions "
     "(i915-sriov-dkms of the host's version, or a newer kernel). If the whole GPU was handed in, "
     "ask the host's operator to look at it.";
+// Home Assistant OS, Talos and their like take no driver beside their own.
+constexpr std::string_view kForFixedSystems =
+    "On the host, create the virtual functions as this system's driver knows them (by i915 and not "
+    "xe, with the release of i915-sriov-dkms from before the change), or pass the whole GPU "
+    "through. Or run what needs the GPU in a container (LXC) of the host, or in a virtual machine "
+    "whose kernel drives such functions. Else wait for a release of this system that drives them.";
 constexpr StartReason kStartReasons[] = {
     {"NVRM: ...vGPU type is not supported",
      "The host hands in a type of virtual GPU that this system or its driver cannot use.",
@@ -234,8 +241,9 @@ constexpr StartReason kStartReasons[] = {
      Action::power_cycle},
     {"NVRM: ...Fatal Error while attempting to resize PCIe BARs",
      "The driver could not enlarge the GPU's memory window, nor restore it.",
-     "Turn on Resizable BAR in the firmware, so that the window is large from the start, or load "
-     "the driver with NVreg_EnableResizableBar=0."},
+     "Load the driver with NVreg_EnableResizableBar=0, or turn on Resizable BAR in the firmware, "
+     "so "
+     "that the window is large from the start."},
     // The stage and the status of the failure: osinit.c, nvstatuscodes.h.
     kNoHostMemory,
     {"NVRM: RmInitAdapter failed! (0x*:0x61:", "The driver rejects the GPU's video BIOS.",
@@ -289,6 +297,10 @@ bool add_reason(const Machine& machine, std::size_t first, Match& match) {
   match.cure = std::string(reason.cure);
   match.command = std::string(reason.command);
   match.action = reason.action;
+  if (reason.cure == kForVirtualFunctions && is_fixed_system(machine)) {
+    match.cure = kForFixedSystems;
+    match.action = Action::ask_host;
+  }
   return true;
 }
 
@@ -419,7 +431,14 @@ std::vector<Match> init_failed(const Facts& facts) {
       if (last.starts_with("vfio-pci")) explain_vfio(machine, match);
       matches.push_back(std::move(match));
     }
-  for (auto& match : matches) add_refusal(machine, match);
+  for (auto& match : matches) {
+    if (!match.cure && !match.pci.empty() && runs_like(machine, match.pci.front()))
+      match.cure =
+          "Take the machine out of service, cut its power and start it again. If the GPU fails "
+          "again, reseat it and its power cables, try another slot, then have it replaced: equal "
+          "GPUs work here, so another driver does not help.";
+    add_refusal(machine, match);
+  }
   return matches;
 }
 

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/vendor_codes.h"
 #include "doctor/facts.h"
+#include "value/action.h"
 
 namespace gpuready::doctor {
 namespace {
@@ -182,9 +183,16 @@ std::vector<Match> confidential(const Facts& facts) {
 }
 
 std::vector<Match> unlicensed(const Facts& facts) {
-  return each_gpu(facts, [](const Gpu& gpu, Match& match) {
-    if (is_unlicensed(gpu))
-      match.evidence = {evidence("nvmlDeviceGetGridLicensableFeatures", *gpu.vgpu_license)};
+  return each_gpu(facts, [&](const Gpu& gpu, Match& match) {
+    if (!is_unlicensed(gpu)) return;
+    match.evidence = {evidence("nvmlDeviceGetGridLicensableFeatures", *gpu.vgpu_license)};
+    if (cloud_of(facts.machine) == "Azure")
+      match.cure =
+          "See whether the licence service runs (systemctl status nvidia-gridd), and restart it; "
+          "its log says why it gets no licence (journalctl -u nvidia-gridd). Azure's price "
+          "includes "
+          "the licence, so no token is needed. If the image has no such service, use an image with "
+          "the GRID driver that Azure supports, and create the machine or node pool again.";
   });
 }
 

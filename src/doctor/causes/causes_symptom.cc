@@ -15,7 +15,7 @@
 namespace gpuready::doctor {
 namespace {
 
-constexpr int kNvmlOperatingSystem = 17;
+constexpr int kNvmlOperatingSystem = 17, kCudaOutOfMemory = 2;
 
 bool nvidia_expected(const Machine& machine) {
   return any_gpu(machine, Vendor::nvidia) || machine.nvidia.module_loaded || machine.system.wsl2 ||
@@ -37,6 +37,24 @@ std::vector<Match> start_failed(const Facts& facts, const std::optional<ApiStatu
   match.action = Action::ask_host;
   match.own_cure = true;
   match.command = "wsl.exe --update && wsl.exe --shutdown";
+  const int count = facts.machine.nvidia.nvml_device_count.value_or(0);
+  if (start->code == kCudaOutOfMemory && start->call.starts_with("cu") && count > 1) {
+    std::string fewer = "0";
+    for (int gpu = 1; gpu + 1 < count; ++gpu) fewer += fmt::format(",{}", gpu);
+    match.title = "CUDA does not start with all GPUs of this machine in WSL 2";
+    match.explanation = fmt::format(
+        "cuInit reports a lack of memory, and NVML lists {} GPUs. With several GPUs this is mostly "
+        "a limit of the way in which WSL shares Windows' GPUs, and not a lack of memory.",
+        count);
+    match.cure =
+        "Let CUDA see fewer GPUs, by CUDA_VISIBLE_DEVICES, or disable one in Windows' Device "
+        "Manager. Then install NVIDIA's newest driver in Windows, and run wsl --update and wsl "
+        "--shutdown. More memory in .wslconfig does not help; to use all GPUs, start Linux without "
+        "Windows.";
+    match.command = "export CUDA_VISIBLE_DEVICES=" + fewer;
+    match.action = Action::configure;
+    match.terms = kAsUser;
+  }
   if (start->code == kNvmlOperatingSystem && start->call.starts_with("nvml")) {
     match.title = "Windows refuses this system access to its GPU";
     match.explanation =
@@ -152,7 +170,8 @@ std::vector<Match> not_listed(const Facts& facts) {
 }
 
 // Codes that say more than "this GPU has no such feature".
-bool telling(const ApiStatus& status) {
+bool telling(const Machine& machine, const Gpu& gpu, const ApiStatus& status) {
+  if (status.ok() || is_unread_in_wsl(machine, gpu, status)) return false;
   if (status.call.starts_with("cu")) return true;
   constexpr int kTelling[] = {8, 10, 14, 15, 16, 17, 999};
   return std::find(std::begin(kTelling), std::end(kTelling), status.code) != std::end(kTelling);
@@ -163,13 +182,13 @@ std::vector<Match> call_failed(const Facts& facts) {
   for (const auto& gpu : facts.machine.gpus) {
     Match match = about(gpu);
     for (const auto& status : gpu.errors)
-      if (!status.ok() && telling(status) && match.evidence.size() < 4)
+      if (telling(facts.machine, gpu, status) && match.evidence.size() < 4)
         match.evidence.push_back(evidence(status));
     if (match.evidence.empty()) continue;
     // A corrupt inforom answers for itself alone.
     constexpr int kCorruptedInforom = 14;
-    if (std::all_of(gpu.errors.begin(), gpu.errors.end(), [](const ApiStatus& status) {
-          return status.ok() || !telling(status) || status.code == kCorruptedInforom;
+    if (std::all_of(gpu.errors.begin(), gpu.errors.end(), [&](const ApiStatus& status) {
+          return !telling(facts.machine, gpu, status) || status.code == kCorruptedInforom;
         }))
       match.severity = Severity::warning;
     matches.push_back(std::move(match));

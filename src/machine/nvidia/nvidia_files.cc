@@ -118,33 +118,47 @@ std::optional<std::string> in_wsl_drivers(Host& host, const Machine& machine,
 // NVIDIA's GPU operator keeps the driver in a container, whose root it mounts here for others.
 constexpr std::string_view kDriverRoot = "/run/nvidia/driver";
 constexpr std::string_view kLibraryFolders[] = {"/usr/lib/x86_64-linux-gnu/",
-                                                "/usr/lib/aarch64-linux-gnu/", "/usr/lib64/"};
+                                                "/usr/lib/aarch64-linux-gnu/", "/usr/lib64/",
+                                                "/run/opengl-driver/lib/"};
 
-std::optional<std::string> in_driver_container(Host& host, const Machine& machine,
-                                               const std::string& name) {
+// The file of the loaded module's version below a root.
+std::optional<std::string> of_module_version(Host& host, const Machine& machine,
+                                             std::string_view root, const std::string& name) {
   if (!machine.nvidia.module_version || !name.ends_with(".1")) return std::nullopt;
   const auto file = name.substr(0, name.size() - 1) + *machine.nvidia.module_version;
   for (const auto folder : kLibraryFolders)
-    if (auto path = std::string(kDriverRoot) + std::string(folder) + file; host.exists(path))
-      return path;
+    if (auto path = std::string(root) + std::string(folder) + file; host.exists(path)) return path;
   return std::nullopt;
 }
 
-// The first entry of a name is the one that programs load. Under WSL 2 Windows' own copy is
-// reported beside it, because another one before it is a fault.
+// Jetson Linux keeps libcuda there, where the loader looks by a file of ld.so.conf.d only.
+constexpr const char* kTegraFiles[] = {"/usr/lib/aarch64-linux-gnu/tegra/libcuda.so.1.1",
+                                       "/usr/lib/aarch64-linux-gnu/nvidia/libcuda.so.1.1"};
+
+// The first entry of a name is the one that programs load. Another copy is reported beside it where
+// that is a fault: Windows' own under WSL 2, and the one of the module's version.
 void read_libraries(Host& host, Machine& machine) {
   LibrarySearch search(host);
   for (const char* name : kNvidiaLibraries) {
     const auto path = search.find(name);
     if (path) machine.nvidia.libraries.push_back(library_at(host, name, *path));
+    if (path && !machine.system.wsl2 && !machine.container.runtime &&
+        machine.nvidia.libraries.back().version != machine.nvidia.module_version)
+      if (const auto own = of_module_version(host, machine, "", name))
+        machine.nvidia.libraries.push_back(library_at(host, name, *own));
     const std::string wsl = std::string(kWslFolder) + "/" + name;
     if (machine.system.wsl2 && path != wsl && host.exists(wsl))
       machine.nvidia.libraries.push_back(library_at(host, name, wsl));
     else if (const auto inner = path ? std::nullopt : in_wsl_drivers(host, machine, name))
       machine.nvidia.libraries.push_back(library_at(host, name, *inner));
-    else if (const auto root = path ? std::nullopt : in_driver_container(host, machine, name))
+    else if (const auto root =
+                 path ? std::nullopt : of_module_version(host, machine, kDriverRoot, name))
       machine.nvidia.libraries.push_back(library_at(host, name, *root));
   }
+  if (!machine.system.jetson_release || search.find("libcuda.so.1")) return;
+  for (const char* path : kTegraFiles)
+    if (host.exists(path))
+      machine.nvidia.libraries.push_back(library_at(host, "libcuda.so.1.1", path));
 }
 
 // ---- daemons
@@ -281,6 +295,17 @@ bool is_installed_in(Host& host, const std::string& modules) {
          });
 }
 
+// Another kernel for which the module is installed: the driver was not built for the running one.
+std::optional<std::string> kernel_with_module(Host& host, const std::string& running) {
+  constexpr std::size_t kMostKernels = 16;
+  const auto kernels = host.list_directory("/lib/modules");
+  for (std::size_t i = kernels ? std::min(kernels->size(), kMostKernels) : 0; i > 0; --i)
+    if (const auto& kernel = (*kernels)[i - 1];
+        kernel != running && is_installed_in(host, "/lib/modules/" + kernel))
+      return kernel;
+  return std::nullopt;
+}
+
 // Why the module is not loaded.
 void read_obstacles(Host& host, Machine& machine) {
   auto& nvidia = machine.nvidia;
@@ -288,6 +313,10 @@ void read_obstacles(Host& host, Machine& machine) {
   if (nvidia.module_loaded || nvidia.modules_from == "container" || !host.exists(modules)) return;
   nvidia.module_installed = is_installed_in(host, modules);
   nvidia.module_blocked = module_block(host, {"nvidia", "nvidia-current"});
+  if (const auto other = nvidia.module_installed.value() || nvidia.module_blocked
+                             ? std::nullopt
+                             : kernel_with_module(host, machine.system.kernel_release))
+    nvidia.module_blocked = "/lib/modules/" + *other + ": installed for this kernel only";
   const bool built_here = nvidia.modules_from == "dkms" || nvidia.modules_from == "akmods" ||
                           nvidia.modules_from == "runfile";
   if (built_here) nvidia.kernel_headers = host.exists(modules + "/build");

@@ -24,6 +24,7 @@ constexpr DmiRule kDmiRules[] = {
     {"OpenStack", "", "kvm"},
     {"Alibaba Cloud", "", "kvm"},
     {"KubeVirt", "", "kvm"},
+    {"", "KubeVirt", "kvm"},
     {"Nutanix", "AHV", "kvm"},
     {"Hetzner", "vServer", "kvm"},
     {"Tencent Cloud", "CVM", "kvm"},

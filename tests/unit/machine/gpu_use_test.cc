@@ -156,6 +156,18 @@ TEST(GpuUse, AVariableHidesGpusAndOneThatHidesAllIsAFault) {
   EXPECT_EQ(use(machine, 1), GpuUse::unusable);
 }
 
+// The vGPU manager's host has no libcuda, and needs none.
+TEST(GpuUse, AGpuThatIsSharedOutAsVirtualGpusIsNotOurs) {
+  auto machine = listed(2);
+  machine.nvidia.cuda_outcome = "no_library";
+  machine.nvidia.cuda_start.reset();
+  machine.gpus[1].virtualization = "host_vgpu";
+  EXPECT_EQ(use(machine, 0), GpuUse::unusable);
+  EXPECT_EQ(use(machine, 1), GpuUse::not_ours);
+  machine.nvidia.cuda_start = ApiStatus{"cuInit(0)", 0, ""};
+  EXPECT_EQ(use(machine, 1), GpuUse::usable);
+}
+
 TEST(GpuUse, ASuspendedGpuIsUsable) {
   auto machine = one_listed(2);
   machine.gpus[1].suspended = true;
