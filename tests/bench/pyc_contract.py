@@ -63,9 +63,6 @@ for command in (f"{gpuready} bench adapter", f"{sys.executable} numpy_stack.py")
         assert figures[name] > 0, (command, name, figures)
     for dtype in ("float32", "f32", "fp32", "float"):  # by whatever name
         assert pyc_rules.answer_of(command, {**asked, "BENCH_DTYPE": dtype})["dtype"] == "fp32", (command, dtype)
-    # To ours a sample is a mean of many iterations.
-    ours = pyc_rules.answer_of(command, {**asked, "BENCH_PROTOCOL": "gpuready.bench/1"})
-    assert ours["iterations_per_sample"] > 1 or ours["latency_ms"]["max"] > 0.9, ours
 
 # 2. Ours runs an adapter that reads PyC's variables and writes PyC's fields.
 pathlib.Path("of_pyc.py").write_text("""

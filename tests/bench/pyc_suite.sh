@@ -41,7 +41,7 @@ rm -rf bench-results
   --tag "$device" --compat pyc/benchmark/benchmarks/results/json --json=run.json
 
 # 3. Its programs on our files.
-"$python" pyc/scripts/standardize_benchmark_results.py
+PYTHONPATH=$PWD/$gpu "$python" pyc/scripts/standardize_benchmark_results.py
 "$python" - "$gpu" "$here" "$device" $stacks <<'END'
 import json, pathlib, re, sys
 gpu, here, device, stacks = sys.argv[1:]
@@ -55,10 +55,10 @@ for name, adapter in theirs.items():
     for figure, value in adapter["derived"].items():
         if figure in rules:
             assert abs(value - rules[figure]) <= 0.0051 + 1e-3 * abs(value), (name, figure, value, rules[figure])
-    for figure in ("startup_total_ms", "compile_overhead_ms_estimate", "sample_cv_pct", "repeat_mean_cv_pct"):
-        assert adapter["derived"][figure] > 0 or name == "pyc", (name, figure)
+    for figure in ("startup_total_ms", "sample_cv_pct", "repeat_mean_cv_pct"):
+        assert adapter["derived"][figure] > 0, (name, figure)
 for name in ("pyc", "xla"):  # ours
-    assert theirs[name]["derived"]["startup_total_ms"] > 0 and theirs[name]["iterations_per_sample"] == 1
+    assert theirs[name]["iterations_per_sample"] == 1
 
 run = {stack["id"]: stack for stack in json.load(open("run.json"))["run"]["stacks"]}
 for name in stacks.split(","):
@@ -70,16 +70,17 @@ suite = json.load(open(results / "json" / f"{device}.json"))
 text = run_gpu_suite.summarize_markdown(suite)
 run_gpu_suite.write_svg(suite, pathlib.Path("chart.svg"))
 print(text)
-rows = re.findall(r"^- `(.*)` \[native\]: (.*)$", text, re.M)
+shown = {adapter["display_name"]: name for name, adapter in suite["adapters"].items()}
+rows = [(shown[name], row) for name, row in re.findall(r"^- `(.*)` \[native\]: (.*)$", text, re.M)]
 assert sorted(name for name, _ in rows) == sorted(stacks.split(",")), rows
 for name, row in rows:
     pyc_rules.check_derived(suite["adapters"][name])
     for figure in ("sample_cv", "repeat_cv", "startup"):
         value = float(re.search(figure + r" ([\d.]+)", row)[1])
-        # PyC's compiler on the CPU does not tell its start.
+        # PyC's compiler on the CPU gives neither samples nor its start.
         assert value > 0 or name == "pyc", (name, figure, row)
 chart = open("chart.svg").read()
-assert all(f">{name}</text>" in chart for name, _ in rows), chart
+assert all(f">{name}</text>" in chart for name in shown), chart
 stem = next(results.glob(f"json/*__{device}.metadata.json")).name.removesuffix(".metadata.json")
 assert stem.split("__")[0] in json.load(open(results / "manifest" / "results_index.json"))["runs"], stem
 END

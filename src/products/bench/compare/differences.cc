@@ -228,7 +228,8 @@ void add_differences(Found& found, const Documents& base, const Documents& candi
     // Fields with one name make one difference, such as those of the workload.
     for (std::size_t i = 0; i < place && !rule.what.empty(); ++i)
       if (kRules[i].what == rule.what) place = i;
-    const bool whole = rule.what.empty() || path == kRules[place].path || path == "workload.name";
+    const bool whole =
+        !measured && (rule.what.empty() || path == kRules[place].path || path == "workload.name");
     std::string what(rule.what.empty() ? last_word(path) : rule.what), label;
     if (rule.what == kFlags)
       label = stack + ":";
