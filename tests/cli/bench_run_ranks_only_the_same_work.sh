@@ -26,9 +26,9 @@ expect_not_in "..." "$out"
 # Without a digest it is timed, and compared with itself only.
 expect_in '"unverified": true' "$(cat run.json)"
 expect_exit 0 "${bench[@]}" --stack gpuready,quick --repeats 1 --tag second
-expect_exit 2 "$GPUREADY" bench compare first second --stack gpuready=quick
+expect_exit 2 "$GPUREADY" bench compare first second --allow load --stack gpuready=quick
 expect_in "quick of second gave no digest" "$err"
-expect_exit 4 "$GPUREADY" bench compare first second --stack quick
+expect_exit 4 "$GPUREADY" bench compare first second --allow load --stack quick
 [ "$(grep -h -o '"input_seed": [0-9]*' bench-results/*.json | sort -u | wc -l)" = 2 ] || die "inputs are known before"
 # A run waits for another one, wherever that has its temporary files, and says for whom.
 mkdir -p tmp
