@@ -7,5 +7,5 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 scripts/setup.sh
 first=()
 [ -f build/release/build.ninja ] || first=(-- -DGPUREADY_TESTS=OFF)
-scripts/build.sh release gpuready "${first[@]}"
+scripts/build.sh release gpuready gpuready-guest "${first[@]}"
 exec build/release/src/gpuready "$@"

@@ -1,16 +1,20 @@
 // What `vm attach` and `vm detach` of a GPU with its audio function take beyond the kernel's own
 // work and fsync: on a machine in memory, whose writes cost nothing, with a real child for all
-// accesses of an operation (`GPUREADY __attribute`, asked for a device that does not exist). As the
-// floor: with `/bin/true` in its place, which is started once for an operation and asked nothing.
+// accesses of an operation (`GPUREADY __attribute`, asked for a device that does not exist) and the
+// real look at this machine's processes, whose answer is not used. As the floor: without that look,
+// and with `/bin/true` in the child's place, which is started once and asked nothing.
 //   bench_vm_overhead GPUREADY [ROUNDS]
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "jobs/job.h"
 #include "unit/products/vm/fake_kernel.h"
 #include "vm/attribute_child.h"
@@ -39,32 +43,59 @@ class WithChild final : public FakeKernel {
     ++accesses;
     return FakeKernel::exchange(request, deadline);
   }
+  std::vector<ProbeDocument> probe(const std::vector<ProbeRequest>& requests) override {
+    for (const auto& request : requests) {
+      if (is_floor_ || request.probe != "open-files") continue;
+      const auto start = Clock::now();
+      const auto documents = live_->probe({request});
+      look_ms += elapsed_ms(start);
+      ++looks;
+      processes = member(documents.front().value("processes()"), "count").get<std::uint64_t>();
+    }
+    return FakeKernel::probe(requests);
+  }
   // What `operation` takes as a process of its own.
   template <class Operation>
   double time_ms(Operation operation) {
-    accesses = 0;
+    accesses = looks = 0;
+    look_ms = 0;
     const auto start = Clock::now();
     child_.emplace();
     if (!operation()) std::abort();
     child_.reset();
     return elapsed_ms(start);
   }
-  int accesses = 0;
+  int accesses = 0, looks = 0;
+  double look_ms = 0;
+  std::uint64_t processes = 0;  // of this machine
 
  private:
   bool is_floor_;
+  std::unique_ptr<Host> live_ = make_live_host();
   std::optional<AttributeChild> child_;
 };
 
 struct Measured {
-  std::vector<double> times_ms;
-  int accesses = 0;
+  std::vector<double> times_ms, looks_ms;
+  int accesses = 0, looks = 0;
+  std::uint64_t processes = 0;
 
+  void add(double time_ms, const WithChild& kernel) {
+    times_ms.push_back(time_ms);
+    looks_ms.push_back(kernel.look_ms);
+    accesses = kernel.accesses;
+    looks = kernel.looks;
+    processes = kernel.processes;
+  }
+  static std::string text(std::vector<double>& times) {
+    std::ranges::sort(times);
+    return fmt::format("min {:.1f}, median {:.1f}, max {:.1f} ms", times.front(),
+                       times[times.size() / 2], times.back());
+  }
   void print(const char* what) {
-    std::ranges::sort(times_ms);
-    fmt::print("{}, {} accesses, {} rounds: min {:.1f}, median {:.1f}, max {:.1f} ms\n", what,
-               accesses, times_ms.size(), times_ms.front(), times_ms[times_ms.size() / 2],
-               times_ms.back());
+    fmt::print("{}, {} accesses, {} rounds: {}\n", what, accesses, times_ms.size(), text(times_ms));
+    if (looks > 0)
+      fmt::print("  of it {} looks at {} processes: {}\n", looks, processes, text(looks_ms));
   }
 };
 
@@ -76,16 +107,16 @@ void measure(bool is_floor, int rounds) {
     kernel.add("0000:17:00.1", {.class_code = "0x040300", .native = "snd_hda_intel"});
     kernel.services = kernel.enabled = {"nvidia-persistenced.service"};
     auto hands = kernel.hands(kernel);
-    attaching.times_ms.push_back(kernel.time_ms([&] {
+    const auto attached_ms = kernel.time_ms([&] {
       const auto done = attach(hands, {.name = "guest-1", .devices = {*parse_pci_address(kGpu)}});
       return done && done->ok();
-    }));
-    attaching.accesses = kernel.accesses;
-    detaching.times_ms.push_back(kernel.time_ms([&] {
+    });
+    attaching.add(attached_ms, kernel);
+    const auto detached_ms = kernel.time_ms([&] {
       const auto done = detach(hands, "guest-1", {});
       return done && done->size() == 1 && done->front().ok();
-    }));
-    detaching.accesses = kernel.accesses;
+    });
+    detaching.add(detached_ms, kernel);
   }
   attaching.print(is_floor ? "attach with /bin/true" : "attach");
   detaching.print(is_floor ? "detach with /bin/true" : "detach");

@@ -5,11 +5,12 @@
  * Each gives a JSON document in the form of schema/vm-devices, vm-operation, vm-args, vm-status,
  * vm-doctor or vm-drivers, which gpuready_free() frees; its `exit_code` says how it ended, as the
  * command's does, and GPUREADY_OK says only that there is a document: a refused operation gives
- * one, too, which contains the reason. `devices` is PCI addresses, separated by commas or spaces:
- * "0000:17:00.0,0000:65:00.0". `name` is what the devices are for: only letters, digits and . _ - :
- * Without a document: GPUREADY_BAD_ARGUMENT for a null pointer that is not allowed, or a value that
- * is not valid; GPUREADY_NOT_FOUND if a device to show or to diagnose, a file, a folder, or an
- * attachment for `name` does not exist.
+ * one, too, which contains the reason. `devices` is what the command takes, separated by commas or
+ * spaces: PCI addresses, UUIDs of GPUs and of mediated devices, other names of GPUs in one word:
+ * "0000:17:00.0,GPU-5c1e4b2a-0f6d-4b7e-9a53-2f3d1c8e7b60". `name` is what the devices are for: only
+ * letters, digits and . _ - : Without a document: GPUREADY_BAD_ARGUMENT for a null pointer that is
+ * not allowed, or a value that is not valid; GPUREADY_NOT_FOUND if a device to show or to diagnose,
+ * a file, a folder, or an attachment for `name` does not exist.
  *
  * attach, detach and recover are for root, and whoever may call them is as good as root
  * (docs/security.md). They wait for drivers (60 s at most for each) and for tests of memory

@@ -17,10 +17,13 @@
 #include <string_view>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "base/paths.h"
 #include "base/text.h"
 #include "host/host.h"
+#include "probe/mount_namespaces.h"
 #include "probe/probes.h"
+#include "probe/ring_files.h"
 
 namespace gpuready {
 namespace {
@@ -44,15 +47,13 @@ class OpenFilesProbe {
   void run() {
     if (const auto listed = host_->list_directory("/proc"); !listed)
       return writer_.answer("processes()", listed.error().code ? listed.error().code : EIO);
-    add_mounts("/proc/self");
-    foreign_mounts_.clear();
     // A process that was looked at may have started another one and ended.
     constexpr int kMostRounds = 10;
     for (int round = 0; round < kMostRounds && look_at_new_processes(); ++round) {
     }
     look_at_consoles();
     for (const auto& [node, place] : places_) writer_.answer("place(" + node + ")", 0, Json(place));
-    writer_.answer("mounts()", 0, Json(foreign_mounts_));
+    writer_.answer("mounts()", 0, Json(spaces_.foreign()));
     Json summary = {{"count", seen_.size()}, {"refused", refused_}};
     if (!unread_.empty()) summary["unread"] = unread_;
     writer_.answer("processes()", 0, summary);
@@ -71,8 +72,9 @@ class OpenFilesProbe {
 
   void look_at(const std::string& process) {
     found_.clear();
-    bool whole = true;
-    std::string files_of, memory_of;  // the latest threads whose tables were read
+    bool whole = true, maps_ring = false;
+    has_ring_ = false;
+    std::string files_of, memory_of, place_of;  // the latest threads whose tables were read
     const auto is_new = [](const std::string& thread, std::string& before, int kind) {
       const auto id = [](const std::string& text) { return static_cast<pid_t>(*parse_uint(text)); };
       const bool same =
@@ -84,18 +86,30 @@ class OpenFilesProbe {
     for (const auto& thread : list(tasks, whole)) {
       const auto folder = tasks + "/" + thread;
       if (is_new(thread, files_of, KCMP_FILES)) add_open(folder, whole);
-      if (is_new(thread, memory_of, KCMP_VM)) add_mapped(folder, "/proc/" + process, whole);
-      add_mounts(folder);
+      if (is_new(thread, memory_of, KCMP_VM))
+        maps_ring |= add_mapped(folder, "/proc/" + process, whole);
+      // Threads that share their root share their mount namespace (clone(2), setns(2)).
+      if (is_new(thread, place_of, KCMP_FS)) add_mounts(folder + "/ns/mnt", whole);
     }
+    if (maps_ring && !has_ring_)
+      note_unknown(tasks + ": an io_uring is mapped, and no descriptor shows what it holds", whole);
     if (!whole) ++refused_;
     if (!found_.empty()) writer_.answer("open(" + process + ")", 0, Json(found_));
   }
 
-  // What ended meanwhile holds nothing.
-  void note_unless_ended(const Error& error, bool& whole) {
-    if (error.code == ENOENT || error.code == ESRCH) return;
+  void note_error(const Result<void>& done, bool& whole) {
+    if (!done) note_unless_ended(done.error(), whole);
+  }
+
+  // What ended meanwhile holds nothing. The first thing that could not be read is told.
+  template <class Message>
+  void note_unless_ended(int error, Message message, bool& whole) {
+    if (error == ENOENT || error == ESRCH) return;
     whole = false;
-    if (unread_.empty()) unread_ = error.message;
+    if (unread_.empty()) unread_ = message();
+  }
+  void note_unless_ended(const Error& error, bool& whole) {
+    note_unless_ended(error.code, [&] { return error.message; }, whole);
   }
 
   std::vector<std::string> list(const std::string& folder, bool& whole) {
@@ -105,29 +119,49 @@ class OpenFilesProbe {
     return {};
   }
 
+  static Descriptor folder(const std::string& path) {
+    return Descriptor(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  }
+
   void add_open(const std::string& task, bool& whole) {
+    const auto files = folder(task + "/fd");
     for (const auto& descriptor : list(task + "/fd", whole))
-      add_file(task + "/fd/" + descriptor, task + "/fdinfo/" + descriptor, whole);
+      add_file({files.get(), task + "/fd/", descriptor}, task + "/fdinfo/" + descriptor, whole);
   }
 
   // "7f00-7f10 rw-s 00000000 00:05 123 /dev/nvidia0": the numbers are those of the filesystem and
-  // the node. A file that many have mapped is looked at once.
-  void add_mapped(const std::string& task, const std::string& process, bool& whole) {
+  // the node. A file that many have mapped is looked at once. Whether an io_uring is mapped.
+  bool add_mapped(const std::string& task, const std::string& process, bool& whole) {
     const auto maps = host_->read_file(task + "/maps", kMostTableBytes);
-    if (!maps) return note_unless_ended(maps.error(), whole);
+    if (!maps) {
+      note_unless_ended(maps.error(), whole);
+      return false;
+    }
+    bool ring = false;
+    const auto files = folder(process + "/map_files");
+    std::string_view last;
     for (const auto line : lines(*maps)) {
-      const auto words = split(line, " ");
-      if (words.size() < 6 || words[4] == "0") continue;
+      auto file = line;  // from the numbers on: the same for all parts of a file
+      for (int word = 0; word < 3; ++word)
+        file.remove_prefix(std::min(file.find(' '), file.size() - 1) + 1);
+      if (file == last || file.starts_with("00:00 0 ")) continue;
+      last = file;
+      const auto words = split(file, " ");
+      if (words.size() < 3 || words[1] == "0") continue;
       if (contains(line, "anon_inode:")) {  // all of these are one inode
         if (line.ends_with(kVfioDevice) && std::ranges::none_of(found_, is_vfio_device))
           add_vfio_device({});
+        ring |= line.ends_with(kRing);
         continue;
       }
-      const auto inode = std::string(words[3]) + " " + std::string(words[4]);
+      const auto inode = std::string(words[0]) + " " + std::string(words[1]);
       if (plain_.contains(inode)) continue;
-      const bool is_device = add_file(process + "/map_files/" + unpadded(words[0]), {}, whole);
+      const bool is_device =
+          add_file({files.get(), process + "/map_files/", unpadded(line.substr(0, line.find(' ')))},
+                   {}, whole);
       if (!is_device) plain_.insert(inode);
     }
+    return ring;
   }
 
   // The names in map_files have no leading zeros.
@@ -141,20 +175,32 @@ class OpenFilesProbe {
     return out;
   }
 
+  struct Link {
+    int folder;  // open, so that the kernel walks one name and not five
+    std::string above, name;
+    std::string path() const { return above + name; }
+  };
   // Whether the file is a device's.
-  bool add_file(const std::string& link, const std::string& info, bool& whole) {
+  bool add_file(const Link& at, const std::string& info, bool& whole) {
     struct statx status = {};
-    if (::statx(AT_FDCWD, link.c_str(), AT_STATX_DONT_SYNC, STATX_TYPE, &status) != 0) {
-      note_unless_ended(fail_errno(link, errno).error(), whole);
+    if (::statx(at.folder, at.name.c_str(), AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO, &status) !=
+        0) {
+      const int error = at.folder < 0 ? ESRCH : errno;  // it ended before its folder was opened
+      note_unless_ended(error, [&] { return fail_errno(at.path(), error).error().message; }, whole);
       return false;
     }
     const bool block = S_ISBLK(status.stx_mode);
     if (block || S_ISCHR(status.stx_mode)) {
-      add_node(block, status.stx_rdev_major, status.stx_rdev_minor, link);
+      add_node(block, status.stx_rdev_major, status.stx_rdev_minor, at.path());
       return true;
     }
     if (S_ISREG(status.stx_mode) && status.stx_dev_major != 0) return false;
     if (S_ISSOCK(status.stx_mode)) return note_sent_files(info, whole);
+    const auto link = at.path();
+    if (spaces_.has_device(status.stx_dev_major, status.stx_dev_minor)) {
+      note_error(spaces_.add(link, status.stx_ino), whole);
+      return false;
+    }
     const auto name = host_->read_link(link).value_or("");
     if (name == kRing && !info.empty()) add_ring(info, whole);
     if (name != kVfioDevice) return false;
@@ -177,26 +223,17 @@ class OpenFilesProbe {
     return false;
   }
 
-  // Nor are files that are registered with io_uring. Linux before 6.12 shows only the last parts of
-  // their paths, and none while the ring is busy.
+  // Nor are files that an io_uring holds.
   void add_ring(const std::string& info, bool& whole) {
+    has_ring_ = true;
     const auto text = host_->read_file(info, kMostTableBytes);
     if (!text) return note_unless_ended(text.error(), whole);
+    auto held = ring_files(*text);
     const auto root = info.substr(0, info.find("/fdinfo/")) + "/root";
-    bool known = false, here = false;
-    for (const auto line : lines(*text)) {
-      const auto colon = std::min(line.find(": "), line.find(":\t"));
-      const auto name = trim(line.substr(0, colon));
-      const auto value = colon == line.npos ? std::string_view() : trim(line.substr(colon + 1));
-      const bool is_head = name == "UserFiles";
-      here = is_head || (here && parse_uint(name));
-      if (!here) continue;
-      known = value.starts_with("/")
-                  ? add_registered(root + std::string(value))
-                  : value == (is_head ? "0" : "<none>") || value.starts_with("socket:");
-      if (!known && !is_head) break;
-    }
-    if (!known) note_unknown(info + ": the files that io_uring holds are not known", whole);
+    for (const auto& path : held.registered)
+      if (!add_registered(root + path)) held.unknown = printable(path) + " cannot be reached";
+    if (!held.unknown.empty())
+      note_unknown(info + ": the files that io_uring holds are not known: " + held.unknown, whole);
   }
 
   bool add_registered(const std::string& path) {
@@ -277,22 +314,19 @@ class OpenFilesProbe {
     if (!found_.empty()) writer_.answer("consoles()", 0, Json(found_));
   }
 
-  // One line of mountinfo for each filesystem that only another mount namespace has.
-  void add_mounts(const std::string& task) {
-    const auto space = host_->read_link(task + "/ns/mnt");
-    if (!space || !spaces_.insert(*space).second) return;
-    const auto mounts = host_->read_file(task + "/mountinfo", kMostTableBytes).value_or("");
-    for (const auto line : lines(mounts))
-      if (const auto words = split(line, " ");
-          words.size() > 4 && filesystems_.emplace(words[2]).second)
-        foreign_mounts_.emplace_back(line);
+  void add_mounts(const std::string& link, bool& whole) {
+    const auto name = host_->read_link(link);
+    if (!name) return note_unless_ended(name.error(), whole);
+    const auto inode = inode_of_mount_namespace(*name);
+    note_error(inode ? spaces_.add(link, *inode) : fail(ErrorKind::io, link + ": " + *name), whole);
   }
 
   ProbeWriter& writer_;
   std::unique_ptr<Host> host_;
-  std::set<std::string> seen_, found_, plain_, spaces_, filesystems_;
+  MountNamespaces spaces_;
+  std::set<std::string> seen_, found_, plain_;
   std::map<std::string, std::string> nodes_, places_;
-  std::vector<std::string> foreign_mounts_;
+  bool has_ring_ = false;  // the process that is looked at has a descriptor of one
   std::uint64_t refused_ = 0;
   std::string unread_;  // the first thing that could not be read, and why
 };

@@ -28,6 +28,7 @@ constexpr Probe kProbes[] = {
     {"metal", probe_metal},
     {"files", probe_files},
     {"open-files", probe_open_files},
+    {"disk-claims", probe_disk_claims},
 };
 
 constexpr int kUsage = 2;

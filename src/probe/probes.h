@@ -17,7 +17,9 @@ void probe_vulkan(ProbeWriter& writer, std::span<const std::string> args);      
 void probe_rocm(ProbeWriter& writer, std::span<const std::string> args);         // rocm_probe.cc
 void probe_files(ProbeWriter& writer, std::span<const std::string> args);        // files_probe.cc
 void probe_open_files(ProbeWriter& writer,
-                      std::span<const std::string> args);                  // open_files_probe.cc
+                      std::span<const std::string> args);  // open_files_probe.cc
+void probe_disk_claims(ProbeWriter& writer,
+                       std::span<const std::string> args);                 // disk_claims_probe.cc
 void probe_metal(ProbeWriter& writer, std::span<const std::string> args);  // metal_probe.cc
 
 }  // namespace gpuready

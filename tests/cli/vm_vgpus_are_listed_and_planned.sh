@@ -48,8 +48,8 @@ expect_in "is not a mediated device of this machine" "$(tr '\n' ' ' <<<"$out")"
 expect_exit 0 "$GPUREADY" vm doctor ${uuid^^} --side host "${replay[@]}"
 expect_exit 3 "$GPUREADY" vm doctor 00000000-0000-0000-0000-000000000000 --side host "${replay[@]}"
 expect_in "is not a mediated device of this machine" "$err"
-expect_exit 2 "$GPUREADY" vm doctor GPU-$uuid --side host "${replay[@]}"
-expect_in "DEVICE GPU-$uuid: no such GPU here: " "$(echo $err)"
+expect_exit 3 "$GPUREADY" vm doctor GPU-$uuid --side host "${replay[@]}"
+expect_in "GPU-$uuid: no GPU here has this UUID" "$(echo $err)"
 # Attached, as the journal of both says it.
 expect_exit 0 "$GPUREADY" vm plan 17:00.4 $uuid --for web-1 "${replay[@]}" --json=plan.json
 jq '.files["/var/lib/gpuready/vm/000001.1.attach.jsonl"] =

@@ -3,10 +3,10 @@
 #include <string_view>
 
 #include "base/json.h"
+#include "base/kernel/mount_table.h"
 #include "vm/clean/clean.h"
 #include "vm/host_facts.h"
 #include "vm/perform.h"
-#include "vm/usage/storage_use.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace gpuready;
@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     static_cast<void>(vm::state_of(claim));
     static_cast<void>(vm::steps_back(*operation));
   }
-  static_cast<void>(vm::parse_mounts(text));
+  static_cast<void>(parse_mounts(text));
   static_cast<void>(vm::parse_variants(text));
   static_cast<void>(vm::mmio_bytes(vm::parse_bars(text)));
   static_cast<void>(vm::parse_vgpu_types(text));

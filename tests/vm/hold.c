@@ -4,12 +4,15 @@
      hold map FILE                mapped, and not open
      hold sent FILE               sent through a socket, and not received
      hold ring FILE               registered with io_uring, and not open
+     hold ring-mapped FILE        the same, and the ring is only mapped
+     hold poll FILE               a request of io_uring waits for it, and it is not open
      hold vfio CONTAINER GROUP ADDRESS     as a virtual machine does
      hold vfio-only CONTAINER GROUP ADDRESS    only the device's descriptor */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/io_uring.h>
 #include <linux/vfio.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -70,11 +73,32 @@ static void send_file(int fd) {
   if (sendmsg(pair[0], &message, 0) != 1) die("sendmsg");
 }
 
-static void register_file(int fd) {
-  struct io_uring_params how = {0};
-  int ring = (int)syscall(SYS_io_uring_setup, 2, &how);
+static void* map_ring(int ring, size_t size, off_t part) {
+  void* at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, ring, part);
+  if (at == MAP_FAILED) die("mmap");
+  return at;
+}
+
+static void hold_by_ring(int fd, const char* how) {
+  struct io_uring_params params = {0};
+  int ring = (int)syscall(SYS_io_uring_setup, 2, &params);
   if (ring < 0) die("io_uring_setup");
-  if (syscall(SYS_io_uring_register, ring, IORING_REGISTER_FILES, &fd, 1) != 0) die("register");
+  char* queue = map_ring(ring, params.sq_off.array + params.sq_entries * sizeof(unsigned),
+                         IORING_OFF_SQ_RING);
+  if (strcmp(how, "poll") != 0) {
+    if (syscall(SYS_io_uring_register, ring, IORING_REGISTER_FILES, &fd, 1) != 0) die("register");
+    if (strcmp(how, "ring-mapped") == 0) close(ring);
+    return;
+  }
+  struct io_uring_sqe* request =
+      map_ring(ring, params.sq_entries * sizeof *request, IORING_OFF_SQES);
+  memset(request, 0, sizeof *request);
+  request->opcode = IORING_OP_POLL_ADD;
+  request->fd = fd;
+  request->poll32_events = POLLPRI;
+  ((unsigned*)(queue + params.sq_off.array))[0] = 0;
+  *(unsigned*)(queue + params.sq_off.tail) = 1;
+  if (syscall(SYS_io_uring_enter, ring, 1, 0, 0, NULL, 0) != 1) die("io_uring_enter");
 }
 
 int main(int argc, char** argv) {
@@ -86,12 +110,12 @@ int main(int argc, char** argv) {
     int fd = open_file(argv[2]);
     if (mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0) == MAP_FAILED) die("mmap");
     close(fd);
-  } else if (strcmp(argv[1], "sent") == 0 || strcmp(argv[1], "ring") == 0) {
+  } else if (strcmp(argv[1], "thread") != 0 && strcmp(argv[1], "orphan") != 0) {
     int fd = open_file(argv[2]);
-    if (argv[1][0] == 's')
+    if (strcmp(argv[1], "sent") == 0)
       send_file(fd);
     else
-      register_file(fd);
+      hold_by_ring(fd, argv[1]);
     close(fd);
   } else {
     own_table = strcmp(argv[1], "thread") == 0;

@@ -38,10 +38,11 @@ libvirtd >/run/libvirtd.log 2>&1 &
 virsh="virsh -q -c qemu:///system"
 for _ in $(seq 100); do $virsh list >/dev/null 2>&1 && break; sleep 0.1; done
 domain() {  # NAME DEVICES
-  echo "<domain type='qemu'><name>$1</name><memory unit='MiB'>64</memory><os><type machine='q35'>hvm</type></os>
+  uuid=$(cat /proc/sys/kernel/random/uuid)
+  echo "<domain type='qemu'><name>$1</name><uuid>$uuid</uuid><memory unit='MiB'>64</memory><os><type machine='q35'>hvm</type></os>
 <devices><emulator>$(command -v qemu-system-x86_64)</emulator><controller type='usb' model='none'/><memballoon model='none'/>
-$2</devices></domain>" >"/run/$1.xml"
-  $virsh define "/run/$1.xml" >/dev/null
+$2</devices></domain>" >/run/domain.xml
+  $virsh define /run/domain.xml >/dev/null
 }
 called() { [ "$(cat /run/calls 2>/dev/null)" = "$1" ] || die "called: $(cat /run/calls 2>/dev/null)"; rm -f /run/calls; }
 
@@ -49,17 +50,17 @@ domain plain ""
 $virsh start plain >/dev/null
 called ""
 $virsh destroy plain >/dev/null
-called "vm detach --for libvirt:plain --quiet"
+called "vm detach --for libvirt:$uuid --quiet"
 
-domain web-1 "<hostdev mode='subsystem' type='pci' managed='no'><source>
+domain "web 1+@" "<hostdev mode='subsystem' type='pci' managed='no'><source>
 <address domain='0x0000' bus='0xfe' slot='0x1f' function='0x7'/></source></hostdev>"
 # The hook's attach holds, and QEMU cannot start: what was attached is returned.
-! $virsh start web-1 >/run/out 2>&1 || die "web-1 started"
-called "vm detach --for libvirt:web-1 --quiet
-vm attach 0000:fe:1f.7 --for libvirt:web-1 --quiet
-vm detach --for libvirt:web-1 --quiet"
+! $virsh start "web 1+@" >/run/out 2>&1 || die "it started"
+called "vm detach --for libvirt:$uuid --quiet
+vm attach 0000:fe:1f.7 --for libvirt:$uuid --quiet
+vm detach --for libvirt:$uuid --quiet"
 # gpuready itself refuses, and virsh shows why.
 touch /run/real
-! $virsh start web-1 >/run/out 2>&1 || die "web-1 started"
+! $virsh start "web 1+@" >/run/out 2>&1 || die "it started"
 grep -q "0000:fe:1f.7 is not a PCI device of this machine" /run/out || die "virsh says: $(cat /run/out)"
 echo PASSED

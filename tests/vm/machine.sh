@@ -12,7 +12,7 @@ busybox=$(command -v busybox) || skip "busybox is not installed (scripts/package
 PATH=$PATH:/sbin:/usr/sbin
 
 # Modules that guests load, with what they need.
-guest_modules="vfio-pci vfio_iommu_type1 e1000e e1000 nvme snd_hda_intel bochs virtio_pci virtio_blk ext4 crc32c_generic virtio_console 9p 9pnet_virtio minix dm_mod"
+guest_modules="vfio-pci vfio_iommu_type1 e1000e e1000 nvme snd_hda_intel bochs virtio_pci virtio_blk ext4 crc32c_generic virtio_console 9p 9pnet_virtio minix dm_mod loop nvmet target_core_iblock target_core_file"
 
 # The kernel and its modules from Debian's packages: once.
 prepare_kernel() {

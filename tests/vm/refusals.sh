@@ -37,6 +37,11 @@ expect_in "network interface eth0"
 expect "the card's driver" "\$(driver $card)" e1000e
 expect_exit 0 gpuready vm status
 expect_in "Nothing is attached"
+# Another program could say that a device in quarantine is clean.
+for act in "attach 0000:$card --for guest" "detach --for guest" recover hold; do
+  expect_exit 2 env GPUREADY_HELPER=/bin/true gpuready vm \$act
+  expect_in "GPUREADY_HELPER=/bin/true: a command that changes devices uses its own program"
+done
 # An ordinary user may look and not touch.
 echo "nobody:x:65534:65534::/:/bin/sh" >/etc/passwd
 expect_exit 2 su -s /bin/sh nobody -c "gpuready vm attach 0000:$card --for guest"

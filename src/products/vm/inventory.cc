@@ -14,6 +14,7 @@
 #include "vm/mediated.h"
 #include "vm/readiness.h"
 #include "vm/strict_reader.h"
+#include "vm/usage/disk_claims.h"
 #include "vm/usage/storage_use.h"
 
 namespace gpuready::vm {
@@ -45,6 +46,7 @@ class Reader {
     storage_ = read_storage_use(host_, open_.mounts);
     read_networks();
     for (auto& device : out_.devices) surround(device);
+    find_disk_claims(host_, storage_, out_);
     for (auto& device : out_.devices) find_linked_users(device);
     for (auto& instance : out_.instances)
       find_holders(instance.around, true, [&](const std::string& place) {
@@ -216,6 +218,30 @@ class Reader {
     }
   }
 
+  // Through nodes that all GPUs share NVIDIA's driver takes references of any, and does not report
+  // of which: by NVKMS, by ATTACH_GPUS_TO_FD of the control node, by UVM (nv.c of NVIDIA's open
+  // modules). Unbinding a GPU with a reference never ends (open-gpu-kernel-modules, issue 1119).
+  // Clients of the control node and of UVM hold the nodes of the GPUs that they use, too.
+  void find_shared_holders(Device& device, std::set<std::uint32_t>& seen) {
+    if (device.function.driver != "nvidia" || !has_memory(device.function)) return;
+    const auto is_of_a_gpu = [](const std::string& path) {
+      const auto number = after_prefix(path, "/dev/nvidia");
+      return number && parse_uint(*number);
+    };
+    for (const auto& file : open_.files) {
+      const bool any = file.path == "/dev/nvidia-modeset";
+      if (!any && file.path != "/dev/nvidiactl" && !file.path.starts_with("/dev/nvidia-uvm"))
+        continue;
+      const bool told = !any && std::ranges::any_of(open_.files, [&](const OpenFile& other) {
+        return other.pid == file.pid && is_of_a_gpu(other.path);
+      });
+      if (!told && seen.insert(file.pid).second)
+        add_process(
+            device.around, file.pid,
+            fmt::format("holds {} open, and may use any GPU through it", printable(file.path)));
+    }
+  }
+
   bool is_of_any(const std::string& node) const {
     return std::ranges::any_of(out_.devices, [&](const Device& device) {
       return nvidia_node(device.function.address) == node;
@@ -281,6 +307,7 @@ class Reader {
   void find_processes(Device& device) {
     auto seen = find_holders(device.around, is_vfio(device.function.driver),
                              [&](const std::string& place) { return carries(device, place); });
+    find_shared_holders(device, seen);
     const auto* gpu = machine_.find_gpu(device.function.address);
     if (!gpu) return;
     device.around.uuid = gpu->uuid;
@@ -357,8 +384,19 @@ class Reader {
              .whole_machine = mount.point == "/"});
   }
 
-  // Below the function itself, or below a bus that it carries: virtio, USB.
+  // Below the function itself, or below a bus that it carries: virtio, USB. The folder of a
+  // device's interfaces exists while it has one, and shows those of this network namespace.
   void read_networks() {
+    for (const char* bus : {"pci", "virtio", "usb", "auxiliary"}) {
+      const auto folder = fmt::format("/sys/bus/{}/devices/", bus);
+      for (const auto& name : list(folder)) {
+        const auto inside = host_.list_directory(folder + name + "/net");
+        if (!inside || !inside->empty()) continue;
+        const auto place = host_.real_path(folder + name);
+        if (!place) continue;
+        for (const auto& function : parse_pci_path(*place).path) hidden_networks_.insert(function);
+      }
+    }
     StrictReader strict(host_, unclear_networks_);
     for (const auto& name : strict.list("/sys/class/net")) {
       const auto folder = host_.real_path("/sys/class/net/" + name);
@@ -373,6 +411,10 @@ class Reader {
 
   void find_networks(Device& device) {
     StrictReader strict(host_, device.around.unclear);
+    if (hidden_networks_.contains(device.function.address))
+      device.around.uses.push_back({.kind = "network",
+                                    .what = "its network interface is in another network namespace",
+                                    .pid = {}});
     auto names = networks_[device.function.address];
     if (device.function.class_code >> 16 == kNetworkClass) {
       for (const auto& note : unclear_networks_) strict.note(note);
@@ -439,6 +481,7 @@ class Reader {
   StorageUse storage_;
   std::map<PciAddress, std::set<std::string>> virtio_drivers_;
   std::map<PciAddress, std::set<std::string>> networks_;  // interfaces below a function
+  std::set<PciAddress> hidden_networks_;  // with interfaces in other network namespaces
   std::vector<std::string> unclear_networks_;
 };
 

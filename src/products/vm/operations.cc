@@ -12,6 +12,7 @@
 #include "machine/inspect.h"
 #include "machine/pci/pci_addresses.h"
 #include "machine/pci/pci_files.h"
+#include "machine/system/named_libraries.h"
 #include "vm/actions.h"
 #include "vm/identity.h"
 #include "vm/readiness.h"
@@ -21,14 +22,20 @@ namespace {
 
 constexpr std::uint32_t kPrivate = 0700;
 
-Result<void> require_root(Hands& hands) {
-  if (TRY(hands.host.identity()).effective_uid == 0) return {};
-  return fail(ErrorKind::no_permission,
-              "only root can attach and detach devices: run it with sudo");
+// What a quarantined device is released by must be this program's and the system's driver's answer.
+Result<void> check_caller(Hands& hands, std::string_view what) {
+  if (TRY(hands.host.identity()).effective_uid != 0)
+    return fail(ErrorKind::no_permission, fmt::format("only root can {}: run it with sudo", what));
+  const auto named = named_libraries(hands.host, /*is_gpuready=*/true);
+  if (named.empty()) return {};
+  return fail(ErrorKind::bad_input,
+              named_libraries_text(named) +
+                  ": a command that changes devices uses its own program and the system's drivers "
+                  "only; unset the variable");
 }
 
 Result<std::unique_ptr<Storage::Lock>> lock_journal(Hands& hands) {
-  TRY(require_root(hands));
+  TRY(check_caller(hands, "attach and detach devices"));
   if (const auto made = make_folders(hands.folder, hands.storage, kPrivate); !made)
     return fail(made.error().kind,
                 "nothing was done, because no journal can be kept: " + made.error().message,
@@ -472,7 +479,7 @@ Result<Done> attach(Hands& hands, const AttachRequest& request) {
 Result<std::vector<Done>> detach(Hands& hands, const std::optional<std::string>& name,
                                  const std::vector<PciAddress>& devices,
                                  const std::vector<std::string>& instances) {
-  TRY(require_root(hands));
+  TRY(check_caller(hands, "attach and detach devices"));
   const auto lock = hands.only_plan ? nullptr : TRY(lock_journal(hands));
   const auto state = TRY(read_state(hands.host, hands.folder));
   std::vector<Done> all;
@@ -501,8 +508,7 @@ Result<std::vector<Done>> detach(Hands& hands, const std::optional<std::string>&
 }
 
 Result<std::vector<Done>> hold(Hands& hands) {
-  if (TRY(hands.host.identity()).effective_uid != 0)
-    return fail(ErrorKind::no_permission, "only root can hold devices: run it with sudo");
+  TRY(check_caller(hands, "hold devices"));
   const auto claims =
       TRY(read_claims(hands.host, hands.folder, inspect(hands.host, {.libraries = false})));
   const auto boot = boot_id(hands.host);

@@ -213,6 +213,10 @@ class Actor {
       for (const auto& use : device->around.uses)
         if (!action.but_ours.value_or(false) || !use.ends_with_plan)
           return fail(ErrorKind::busy, fmt::format("{}: {}", address.text(), use.what));
+      // Who uses it may be in what cannot be read. VFIO's users are found by their descriptors.
+      if (!device->around.unclear.empty() && !is_handed_over(device->function))
+        return fail(ErrorKind::io,
+                    fmt::format("{}: {}", address.text(), device->around.unclear.front()));
     }
     // Who holds it is not known: then no one may be disturbed.
     if (!now.unseen.empty()) return fail(ErrorKind::no_permission, join(now.unseen, "; "));

@@ -58,7 +58,7 @@ Result<vm::AttachRequest> request_of(const VmAttachOptions& options) {
 int plan(const VmAttachOptions& options) {
   const auto start = Clock::now();
   const auto request = request_of(options);
-  if (!request) return complain(request.error());
+  if (!request) return complain(request.error(), exit_of_lookup(request.error()));
   auto host = open_host(options.globals);
   if (!host) return complain(host.error());
   const auto state =
@@ -99,7 +99,7 @@ int carry_out(std::string command, const VmAttachOptions& options, Act act) {
 
 int attach(const VmAttachOptions& options) {
   const auto request = request_of(options);
-  if (!request) return complain(request.error());
+  if (!request) return complain(request.error(), exit_of_lookup(request.error()));
   return carry_out("vm attach", options, [&](vm::Hands& hands) -> Result<std::vector<vm::Done>> {
     if (!options.globals.quiet)
       hands.show_plan = [&](const vm::Plan& plan) {
@@ -111,7 +111,7 @@ int attach(const VmAttachOptions& options) {
 
 int detach(const VmAttachOptions& options) {
   const auto named = devices_of(options.devices, options.globals);
-  if (!named) return complain(named.error());
+  if (!named) return complain(named.error(), exit_of_lookup(named.error()));
   if (options.devices.empty() && !options.name)
     return complain({ErrorKind::bad_input, "name what to detach: --for NAME or devices", 0});
   return carry_out("vm detach", options, [&](vm::Hands& hands) {
@@ -120,8 +120,8 @@ int detach(const VmAttachOptions& options) {
 }
 
 int recover(const VmAttachOptions& options) {
-  const auto accept = addresses_of(options.accept, options.globals);
-  if (!accept) return complain(accept.error());
+  const auto accept = vm::addresses_named(*make_live_host(), options.accept);
+  if (!accept) return complain(accept.error(), exit_of_lookup(accept.error()));
   return carry_out("vm recover", options,
                    [&](vm::Hands& hands) { return vm::recover(hands, *accept); });
 }

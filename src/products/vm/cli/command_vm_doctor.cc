@@ -17,7 +17,7 @@ struct VmDoctorOptions {
   std::string side = "auto";
 };
 
-Result<VmDoctorReport> look(const VmDoctorOptions& options, const NamedDevices& named) {
+Result<VmDoctorReport> look(const VmDoctorOptions& options, const vm::NamedDevices& named) {
   if (options.console) return diagnose_console(*options.console);
   const auto host = TRY(open_host(options.globals));
   return diagnose_side(*host, named, options.side,
@@ -30,7 +30,7 @@ int run_vm_doctor(const VmDoctorOptions& options) {
     return complain(Error{ErrorKind::bad_input,
                           "--console is about a guest: do not combine it with DEVICE or --side"});
   const auto named = devices_of(options.devices, options.globals);
-  if (!named) return complain(named.error());
+  if (!named) return complain(named.error(), exit_of_lookup(named.error()));
   const auto report = look(options, *named);
   if (!report)
     return complain(report.error(), options.console ? Exit::usage : exit_of_lookup(report.error()));

@@ -36,7 +36,7 @@ int list(const VmListOptions& options) {
 int show(const VmListOptions& options) {
   const auto start = Clock::now();
   const auto named = devices_of(options.devices, options.globals);
-  if (!named) return complain(named.error());
+  if (!named) return complain(named.error(), exit_of_lookup(named.error()));
   const auto host = open_host(options.globals);
   if (!host) return complain(host.error());
   return finish("vm show", show_devices(**host, *named, options.name), start, options.globals);

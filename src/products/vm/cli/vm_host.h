@@ -11,12 +11,8 @@
 
 namespace gpuready::cli {
 
-// What people name: PCI addresses, GPUs by their other names, mediated devices by their UUIDs.
-Result<NamedDevices> devices_of(const std::vector<std::string>& texts, const Globals& globals);
-
-// Of devices as people name them: "17:00.0", "0000:17:00.0", or the one GPU with this name.
-Result<std::vector<PciAddress>> addresses_of(const std::vector<std::string>& texts,
-                                             const Globals& globals);
+// vm::devices_named() of the machine that the options choose.
+Result<vm::NamedDevices> devices_of(const std::vector<std::string>& names, const Globals& globals);
 
 // The options of every command that reads the machine: --json, --replay, --quiet, --no-color.
 void add_vm_output(CommandSpec& command, Globals& globals);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <functional>
 #include <map>
 #include <set>
 #include <thread>
@@ -108,23 +109,22 @@ class Collector {
     const auto mapped = TRY(MappedFile::open(from));
     const bool known =
         known_file(base_name(from), "").has_value() || base_name(from) == kSupportedGpusFile;
-    if (!known && is_driver_archive(mapped.bytes())) return unpack(from, mapped);
+    if (!known && is_driver_archive(mapped.bytes())) return unpack_driver(from, mapped);
     if (!known)
       return fail(ErrorKind::bad_input,
                   from + ": neither an archive with a driver nor a part of one by its name");
     return add({{from, from}, ""});
   }
 
-  Result<void> unpack(const std::string& from, const MappedFile& mapped) {
+  using Wants = std::function<bool(std::string_view)>;
+  using Take = std::function<Result<void>(Candidate)>;
+  // Unpacks the members that are wanted.
+  Result<void> unpack(const std::string& from, const MappedFile& mapped, const Wants& wants,
+                      const Take& take) {
     const auto prefix = fmt::format("{}/{}/", kUnpacked, unpacked_++);
     std::unique_ptr<Storage::File> file;
     std::string staged;
-    const ArchiveSink sink{.wants =
-                               [](std::string_view path) {
-                                 const auto name = base_name(path);
-                                 return name == ".manifest" || name == kSupportedGpusFile ||
-                                        known_file(name, "").has_value();
-                               },
+    const ArchiveSink sink{.wants = wants,
                            .begin = [&](std::string_view path) -> Result<void> {
                              staged = prefix + std::string(path);
                              file = TRY(staging_.create_file(staged, 0755));
@@ -135,9 +135,21 @@ class Collector {
                              TRY(file->sync());
                              file.reset();
                              const auto inside = staged.substr(prefix.size());
-                             return add({{staging_.path_of(staged), from + ":" + inside}, staged});
+                             return take({{staging_.path_of(staged), from + ":" + inside}, staged});
                            }};
     return read_driver_archive(mapped.bytes(), from, sink);
+  }
+
+  // The driver's files; of a kernel's, which may be thousands, only the names.
+  Result<void> unpack_driver(const std::string& from, const MappedFile& mapped) {
+    const auto wants = [&](std::string_view path) {
+      if (!release_of_path(path).empty()) members_.emplace_back(from, path);
+      const auto name = base_name(path);
+      return name == ".manifest" || name == kSupportedGpusFile || name == kBuiltInList ||
+             known_file(name, "").has_value();
+    };
+    return unpack(from, mapped, wants,
+                  [&](Candidate candidate) { return add(std::move(candidate)); });
   }
 
   Result<void> add(Candidate candidate) {
@@ -150,6 +162,11 @@ class Collector {
       const auto text = TRY(host_.read_file(candidate.file.path, 8 * MiB));
       for (const auto id : TRY(parse_supported_gpus(text, candidate.file.source)))
         supported_gpus_.insert(id);
+      return drop(candidate);
+    }
+    if (name == kBuiltInList) {
+      built_in_[std::string(release_of_path(candidate.staged))] +=
+          TRY(host_.read_file(candidate.file.path, 8 * MiB));
       return drop(candidate);
     }
     if (name != ".manifest") {
@@ -368,48 +385,75 @@ class Collector {
     std::set<std::string> releases;
     for (const auto& file : bundle_.files)
       if (file.module) releases.insert(file.module->kernel_release);
-    if (releases.empty() && !wanted_kernel_.empty() && !options_.modules.empty())
-      releases.insert(wanted_kernel_);
-    for (const auto& release : releases) {
-      std::vector<std::pair<std::string, std::string>> wanted;  // the module, who needs it
-      for (const auto& name : options_.modules) wanted.emplace_back(module_name(name), "--module");
-      for (const auto& file : bundle_.files)
-        if (file.module && file.module->kernel_release == release)
-          for (const auto& name : file.module->depends)
-            wanted.emplace_back(name, file.module->name);
-      TRY(add_modules_of(release, std::move(wanted)));
+    const auto& asked =
+        wanted_kernel_.empty() ? options_.kernel_release : wanted_kernel_;  // of "/", or --kernel
+    if (releases.empty() && !options_.modules.empty()) {
+      if (asked.empty())
+        return fail(ErrorKind::bad_input,
+                    "--module: no driver's module says for which kernel; add --kernel RELEASE");
+      releases.insert(asked);
+    }
+    for (const auto& release : releases) TRY(add_modules_of(release));
+    return {};
+  }
+
+  struct Wanted {
+    std::string name, by;  // the module, and the one that needs it; empty: --module
+  };
+
+  // By levels: what is wanted first, then what that needs. An archive is read once for each.
+  Result<void> add_modules_of(const std::string& release) {
+    KernelModules known(release);
+    for (const auto& root : roots_) known.add_root(host_, root);
+    for (const auto& [archive, path] : members_) known.add_member(archive, path);
+    known.add_built_in(built_in_[release]);
+    std::vector<Wanted> wanted;
+    for (const auto& name : options_.modules) wanted.push_back({module_name(name), ""});
+    std::set<std::string> done;
+    for (const auto& file : bundle_.files) {
+      if (!file.module || file.module->kernel_release != release) continue;
+      done.insert(file.module->name);
+      for (const auto& name : file.module->depends) wanted.push_back({name, file.module->name});
+    }
+    while (!wanted.empty()) {
+      const auto before = bundle_.files.size();
+      TRY(place_modules(release, known, wanted, done));
+      wanted.clear();
+      for (auto at = before; at < bundle_.files.size(); ++at)
+        for (const auto& name : bundle_.files[at].module->depends)
+          wanted.push_back({name, bundle_.files[at].module->name});
     }
     return {};
   }
 
-  Result<void> add_modules_of(const std::string& release,
-                              std::vector<std::pair<std::string, std::string>> wanted) {
-    std::vector<KernelModules> known;
-    for (const auto& root : roots_) known.emplace_back(host_, root, release);
-    std::set<std::string> done;
-    for (const auto& file : bundle_.files)
-      if (file.module && file.module->kernel_release == release) done.insert(file.module->name);
-    for (std::size_t at = 0; at < wanted.size(); ++at) {
-      const auto [name, by] = wanted[at];
-      if (!done.insert(name).second) continue;
-      std::optional<std::string> path;
-      bool built_in = false;
-      for (const auto& kernel : known) {
-        if (!path) path = kernel.find(name);
-        built_in |= kernel.built_in(name);
-      }
-      if (built_in) continue;
-      if (!path) {
-        bundle_.warnings.push_back(fmt::format(
-            "{} needs the module {}, which was not found: the guest's kernel must have it built in",
-            by == "--module" ? "--module" : "the module " + by, name));
-        continue;
-      }
-      Candidate candidate{{*path, *path}, ""};
-      const auto before = bundle_.files.size();
-      TRY(place_module(candidate, DriverFile{.kind = DriverFileKind::module, .source = *path}));
-      if (bundle_.files.size() == before) continue;
-      for (const auto& next : bundle_.files.back().module->depends) wanted.emplace_back(next, name);
+  Result<void> place_modules(const std::string& release, const KernelModules& known,
+                             const std::vector<Wanted>& wanted, std::set<std::string>& done) {
+    std::map<std::string, std::set<std::string, std::less<>>> in_archives;
+    const auto take = [&](Candidate candidate) {
+      const auto source = candidate.file.source;
+      return place_module(candidate, {.kind = DriverFileKind::module, .source = source});
+    };
+    for (const auto& [name, by] : wanted) {
+      if (!done.insert(name).second || known.built_in(name)) continue;
+      const auto* place = known.find(name);
+      if (!place && by.empty())
+        return fail(ErrorKind::not_found,
+                    fmt::format("--module {}: kernel {} has no such module in {}", printable(name),
+                                release, fmt::join(options_.from, ", ")));
+      if (!place)
+        bundle_.warnings.push_back(
+            fmt::format("the module {} needs the module {}, which was not found: the guest's "
+                        "kernel must have it built in",
+                        by, name));
+      else if (place->archive.empty())
+        TRY(take({{place->path, place->path}, ""}));
+      else
+        in_archives[place->archive].insert(place->path);
+    }
+    for (const auto& [archive, paths] : in_archives) {
+      const auto mapped = TRY(MappedFile::open(archive));
+      TRY(unpack(
+          archive, mapped, [&](std::string_view path) { return paths.contains(path); }, take));
     }
     return {};
   }
@@ -467,6 +511,8 @@ class Collector {
   std::vector<Candidate> candidates_;
   std::vector<std::string> roots_;
   std::optional<InstallerManifest> manifest_;
+  std::vector<std::pair<std::string, std::string>> members_;  // of kernels: the archive, the path
+  std::map<std::string, std::string> built_in_;               // lists by kernel
   std::string wanted_kernel_;
   std::string build_release_;  // for which modules were built; empty: none were
   std::map<std::string, std::pair<std::string, std::string>> claimed_;  // path -> hash, source

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/paths.h"
 #include "base/text.h"
 #include "vm/drivers/driver_files.h"
@@ -104,27 +106,57 @@ Result<std::vector<FoundFile>> find_driver_files(Host& host, const std::string& 
   return finder.take();
 }
 
-KernelModules::KernelModules(Host& host, const std::string& root,
-                             const std::string& kernel_release) {
+std::string_view release_of_path(std::string_view path) {
+  constexpr std::string_view kFolder = "lib/modules/";
+  const auto at = path.find(kFolder);
+  if (at == path.npos) return {};
+  const auto rest = path.substr(at + kFolder.size());
+  return rest.substr(0, std::min(rest.find('/'), rest.size()));
+}
+
+void KernelModules::add_root(Host& host, const std::string& root) {
   for (const char* folder : {"/lib/modules/", "/usr/lib/modules/"}) {
-    const auto base = (root == "/" ? "" : root) + folder + kernel_release + "/";
-    const auto each = [&](const char* list, const auto& take) {
-      const auto text = host.read_file(base + list, kListMaxBytes);
-      if (!text) return;
-      for (const auto line : lines(*text)) {
-        const auto path = line.substr(0, line.find(':'));
-        if (const auto stem = module_file_stem(base_name(path)))
-          take(module_name(*stem), base + std::string(path));
-      }
-    };
-    each("modules.dep", [&](std::string name, std::string path) { files_.emplace(name, path); });
-    each("modules.builtin", [&](std::string name, const std::string&) { built_in_.insert(name); });
+    const auto base = (root == "/" ? "" : root) + folder + release_;
+    const auto list = base + "/";
+    if (const auto text = host.read_file(list + std::string(kBuiltInList), kListMaxBytes))
+      add_built_in(*text);
+    const auto text = host.read_file(list + "modules.dep", kListMaxBytes);
+    if (!text) {
+      walk(host, base, 0);
+      continue;
+    }
+    for (const auto line : lines(*text)) {
+      const auto path = line.substr(0, line.find(':'));
+      if (const auto stem = module_file_stem(base_name(path)))
+        files_.emplace(module_name(*stem), Place{"", list + std::string(path)});
+    }
   }
 }
 
-std::optional<std::string> KernelModules::find(std::string_view name) const {
+void KernelModules::walk(Host& host, const std::string& folder, int depth) {
+  for (const auto& name : host.list_directory(folder).value_or(std::vector<std::string>())) {
+    const auto path = folder + "/" + name;
+    if (const auto stem = module_file_stem(name))
+      files_.emplace(module_name(*stem), Place{"", path});
+    else if (depth < kMaxDepth && !host.read_link(path))
+      walk(host, path, depth + 1);
+  }
+}
+
+void KernelModules::add_member(const std::string& archive, std::string_view path) {
+  const auto stem = module_file_stem(base_name(path));
+  if (stem && release_of_path(path) == release_)
+    files_.emplace(module_name(*stem), Place{archive, std::string(path)});
+}
+
+void KernelModules::add_built_in(std::string_view list) {
+  for (const auto path : lines(list))
+    if (const auto stem = module_file_stem(base_name(path))) built_in_.insert(module_name(*stem));
+}
+
+const KernelModules::Place* KernelModules::find(std::string_view name) const {
   const auto found = files_.find(name);
-  return found == files_.end() ? std::nullopt : std::optional(found->second);
+  return found == files_.end() ? nullptr : &found->second;
 }
 
 bool KernelModules::built_in(std::string_view name) const { return built_in_.contains(name); }

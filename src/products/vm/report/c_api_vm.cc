@@ -4,9 +4,9 @@
 #include "gpuready/vm_c.h"
 #include "host/host.h"
 #include "machine/inspect.h"
-#include "machine/pci/pci_files.h"
 #include "report/c_document.h"
 #include "vm/identity.h"
+#include "vm/named_devices.h"
 #include "vm/operations.h"
 #include "vm/report/exit_rules.h"
 #include "vm/report/make_reports.h"
@@ -16,33 +16,26 @@ namespace {
 
 using namespace gpuready;
 
-Result<std::vector<PciAddress>> addresses_of(const char* devices) {
-  std::vector<PciAddress> addresses;
-  for (const auto text : split(devices, ", ")) {
-    const auto address = parse_pci_address(text);
-    if (!address)
-      return fail(ErrorKind::bad_input,
-                  printable(text) + ": not a PCI address such as 0000:17:00.0");
-    addresses.push_back(*address);
-  }
-  if (addresses.empty()) return fail(ErrorKind::bad_input, "devices names none");
-  return addresses;
-}
-
 // Null names none: all that list names.
-Result<NamedDevices> named_by(const char* devices) {
-  if (devices == nullptr) return NamedDevices();
-  return NamedDevices{.devices = TRY(addresses_of(devices))};
+Result<vm::NamedDevices> named_by(Host& host, const char* devices) {
+  if (devices == nullptr) return vm::NamedDevices();
+  std::vector<std::string> names;
+  for (const auto name : split(std::string_view(devices), ", ")) names.emplace_back(name);
+  if (names.empty()) return fail(ErrorKind::bad_input, "devices names none");
+  return vm::devices_named(host, names);
 }
 
-Result<vm::AttachRequest> request_of(const char* devices, const char* name, bool managed) {
+Result<vm::AttachRequest> request_of(Host& host, const char* devices, const char* name,
+                                     bool managed) {
   if (devices == nullptr) return null_pointer("devices");
   if (name == nullptr) return null_pointer("name");
   vm::AttachRequest request;
   request.name = name;
   request.managed = managed;
   TRY(vm::check_name(request.name));
-  request.devices = TRY(addresses_of(devices));
+  auto named = TRY(named_by(host, devices));
+  request.devices = std::move(named.devices);
+  request.instances = std::move(named.instances);
   return request;
 }
 
@@ -79,8 +72,8 @@ Result<Json> carry_out(const char* command, Act act) {
 
 Result<Json> plan_devices(const char* devices, const char* name, bool managed) {
   const auto start = Clock::now();
-  const auto request = TRY(request_of(devices, name, managed));
   const auto host = make_live_host();
+  const auto request = TRY(request_of(*host, devices, name, managed));
   const auto state =
       TRY(vm::read_state(*host, vm::kJournalFolder, {.all = false, .named = request.devices}));
   VmOperation operation{.done = {}, .planned_only = true};
@@ -107,7 +100,7 @@ gpuready_status gpuready_vm_list_json(char** json) {
 }
 gpuready_status gpuready_vm_show_json(const char* devices, const char* name, char** json) {
   return give_report(json, "vm show", [&](Host& host) -> Result<VmDevices> {
-    return show_devices(host, TRY(named_by(devices)),
+    return show_devices(host, TRY(named_by(host, devices)),
                         name == nullptr ? std::nullopt : std::optional<std::string>(name));
   });
 }
@@ -118,7 +111,7 @@ gpuready_status gpuready_vm_plan_json(const char* devices, const char* name, int
 gpuready_status gpuready_vm_attach_json(const char* devices, const char* name, int managed,
                                         char** json) {
   return give_document(json, [&]() -> Result<Json> {
-    const auto request = TRY(request_of(devices, name, managed != 0));
+    const auto request = TRY(request_of(*make_live_host(), devices, name, managed != 0));
     return carry_out("vm attach", [&](vm::Hands& hands) -> Result<std::vector<vm::Done>> {
       return std::vector{TRY(vm::attach(hands, request))};
     });
@@ -150,7 +143,7 @@ gpuready_status gpuready_vm_recover_json(char** json) {
 }
 gpuready_status gpuready_vm_doctor_json(const char* devices, char** json) {
   return give_report(json, "vm doctor", [&](Host& host) -> Result<VmDoctorReport> {
-    return diagnose_side(host, TRY(named_by(devices)), "auto",
+    return diagnose_side(host, TRY(named_by(host, devices)), "auto",
                          []() -> Result<Machine> { return *TRY(inspect_machine()); });
   });
 }

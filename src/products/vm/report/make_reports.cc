@@ -16,7 +16,7 @@ namespace gpuready {
 namespace {
 
 // Mediated devices are parts of the devices that are meant.
-Result<std::vector<PciAddress>> devices_meant(Host& host, const NamedDevices& named) {
+Result<std::vector<PciAddress>> devices_meant(Host& host, const vm::NamedDevices& named) {
   auto devices = named.devices;
   if (named.instances.empty()) return devices;
   const auto state = TRY(vm::read_state(host, vm::kJournalFolder, {.all = false, .named = {}}));
@@ -73,7 +73,7 @@ Result<VmDevices> list_devices(Host& host, bool all) {
   return devices;
 }
 
-Result<VmDevices> show_devices(Host& host, const NamedDevices& named,
+Result<VmDevices> show_devices(Host& host, const vm::NamedDevices& named,
                                const std::optional<std::string>& name) {
   auto state =
       TRY(vm::read_state(host, vm::kJournalFolder, {.all = false, .named = named.devices}));
@@ -117,7 +117,8 @@ Result<ArgsReport> args_for(Host& host, const std::string& name, vm::Hypervisor 
   return report;
 }
 
-Result<VmDoctorReport> diagnose_side(Host& host, const NamedDevices& named, const std::string& side,
+Result<VmDoctorReport> diagnose_side(Host& host, const vm::NamedDevices& named,
+                                     const std::string& side,
                                      const std::function<Result<Machine>()>& inspect_guest) {
   if (side == "guest") return diagnose_guest(TRY(inspect_guest()));
   const auto devices = TRY(devices_meant(host, named));

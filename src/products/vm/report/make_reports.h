@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "host/host.h"
+#include "vm/named_devices.h"
 #include "vm/report/args_report.h"
 #include "vm/report/devices_report.h"
 #include "vm/report/doctor_report.h"
@@ -15,24 +16,19 @@
 
 namespace gpuready {
 
-struct NamedDevices {
-  std::vector<PciAddress> devices;
-  std::vector<std::string> instances = {};  // UUIDs of mediated devices
-  bool empty() const { return devices.empty() && instances.empty(); }
-};
-
 // `all`: every function except bridges.
 Result<VmDevices> list_devices(Host& host, bool all = false);
 
 // If `named` is empty, all that `vm list` names. `name`: only those that are attached for it.
-Result<VmDevices> show_devices(Host& host, const NamedDevices& named,
+Result<VmDevices> show_devices(Host& host, const vm::NamedDevices& named,
                                const std::optional<std::string>& name);
 
 // For what is attached for `name`.
 Result<ArgsReport> args_for(Host& host, const std::string& name, vm::Hypervisor hypervisor);
 
 // `side`: "host", "guest" or "auto". A guest is inspected by `inspect_guest`.
-Result<VmDoctorReport> diagnose_side(Host& host, const NamedDevices& named, const std::string& side,
+Result<VmDoctorReport> diagnose_side(Host& host, const vm::NamedDevices& named,
+                                     const std::string& side,
                                      const std::function<Result<Machine>()>& inspect_guest);
 Result<VmDoctorReport> diagnose_console(const std::string& path);
 

@@ -1,8 +1,11 @@
 #include "vm/usage/storage_use.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 
+#include "base/kernel/mount_table.h"
 #include "base/paths.h"
 #include "base/text.h"
 #include "machine/pci/pci_files.h"
@@ -26,19 +29,18 @@ struct VirtioFilesystem {
 constexpr VirtioFilesystem kVirtioFilesystems[] = {{"9p", "virtio", "9pnet_virtio"},
                                                    {"virtiofs", "", "virtiofs"}};
 
-using Names = std::vector<std::string>;
+// Exports of the kernel that claim no disk exclusively, each a folder of configfs: the module,
+// where their folders are, the attribute with the path of what is exported, and what precedes it
+// there.
+struct KernelExport {
+  std::string_view module, above, below, attribute, before;
+};
+constexpr KernelExport kExports[] = {
+    {"nvmet", "/sys/kernel/config/nvmet/subsystems", "/namespaces", "device_path", ""},
+    {"target_core_file", "/sys/kernel/config/target/core", "", "info", "File: "},
+};
 
-// "\040" and others by which proc(5) writes white space.
-std::string without_escapes(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto code = text[i] == '\\' && i + 3 < text.size() ? parse_uint(text.substr(i + 1, 3), 8)
-                                                             : std::nullopt;
-    out += code && *code < 256 ? static_cast<char>(*code) : text[i];
-    if (code && *code < 256) i += 3;
-  }
-  return out;
-}
+using Names = std::vector<std::string>;
 
 class StorageReader {
  public:
@@ -49,6 +51,8 @@ class StorageReader {
     read_mounts(foreign);
     claim_what_drivers_hold();
     claim_swap();
+    claim_exports();
+    claim_loops();
     add_disks();
     return std::move(use_);
   }
@@ -103,8 +107,18 @@ class StorageReader {
     return names_of_source(mount.source);
   }
 
+  // The block device whose node this is, in whatever folder; "" for anything else.
+  std::string block_at(const std::string& path) {
+    const auto status = host_.status(path);
+    if (!status || status->kind != FileKind::block_device) return {};
+    const auto folder = host_.real_path(
+        fmt::format("/sys/dev/block/{}:{}", status->device_major, status->device_minor));
+    return is_device_path(folder) ? std::string(last_component(*folder)) : std::string();
+  }
+
   // Of a file, those of the filesystem that it is on.
   Names owners_of(const std::string& path) {
+    if (const auto node = block_at(path); !node.empty()) return {node};
     if (path.starts_with("/dev/")) return {name_of_node(path)};
     const Mounted* best = nullptr;
     for (const auto& one : mounted_) {
@@ -223,16 +237,60 @@ class StorageReader {
     }
   }
 
+  void claim_exports() {
+    for (const auto& kind : kExports) {
+      const std::string above(kind.above), module(kind.module);
+      if (!host_.exists("/sys/module/" + module)) continue;
+      if (!host_.list_directory(above))
+        strict_.note(above + " cannot be read, and " + module + " may export disks");
+      for (const auto& group : listed(above)) {
+        const auto folder = above + "/" + group + std::string(kind.below);
+        for (const auto& name : listed(folder)) claim_export(kind, folder + "/" + name);
+      }
+    }
+  }
+
+  void claim_export(const KernelExport& kind, const std::string& folder) {
+    if (host_.read_text(folder + "/enable") != "1") return;
+    const auto text = host_.read_text(folder + "/" + std::string(kind.attribute)).value_or("");
+    const auto start = text.find(kind.before);
+    if (start == text.npos) return;  // an export of another kind
+    const auto words = split(std::string_view(text).substr(start + kind.before.size()), " \t\n");
+    const auto path = words.empty() ? std::string() : std::string(words.front());
+    if (!host_.exists(path))
+      strict_.note(folder + " exports " + printable(path) +
+                   ", and which device that is, is unknown");
+    for (const auto& name : owners_of(path))
+      claim(name, {.by = std::string(kind.module) + " exports it"});
+  }
+
+  // A loop device holds its file as a program does.
+  void claim_loops() {
+    for (const auto& name : blocks_.names()) {
+      if (!blocks_.has(name)) continue;
+      const auto file = host_.read_text(blocks_.folder_of(name) + "/loop/backing_file");
+      if (!file) continue;
+      if (const auto disk = block_at(*file); !disk.empty()) claim(disk, {.by = name});
+    }
+  }
+
   // ---- what they lie on
 
   BlockPlace place_of(const std::string& name) {
     return blocks_.place_of(name, [this](const std::string& path) { return owners_of(path); });
   }
 
+  bool is_whole(const std::string& folder) {
+    return !host_.exists(folder + "/partition") && host_.read_text(folder + "/hidden") != "1";
+  }
+
   void add_disks() {
     for (const auto& name : blocks_.names()) {
       if (!blocks_.has(name)) continue;
-      StorageUse::Disk disk{.name = name, .path = place_of(name).functions, .used_by = {}};
+      StorageUse::Disk disk{.name = name,
+                            .path = place_of(name).functions,
+                            .used_by = {},
+                            .whole = is_whole(blocks_.folder_of(name))};
       if (disk.path.empty()) continue;
       if (const auto user = users_.find(name); user != users_.end()) {
         disk.used_by = user->second.by;
@@ -259,26 +317,6 @@ class StorageReader {
 };
 
 }  // namespace
-
-std::vector<Mount> parse_mounts(std::string_view text) {
-  std::vector<Mount> mounts;
-  for (const auto line : lines(text)) {
-    const auto fields = split(line, " ");
-    if (fields.size() < 5) continue;
-    Mount mount{.device = std::string(fields[2]),
-                .point = without_escapes(fields[4]),
-                .type = {},
-                .source = {}};
-    const auto dash = std::ranges::find(fields, "-");
-    if (fields.end() - dash > 2) {
-      mount.type = *(dash + 1);
-      mount.source = without_escapes(*(dash + 2));
-    }
-    if (fields.end() - dash > 3) mount.options = *(dash + 3);
-    mounts.push_back(std::move(mount));
-  }
-  return mounts;
-}
 
 StorageUse read_storage_use(Host& host, const std::vector<std::string>& foreign) {
   return StorageReader(host).read(foreign);

@@ -11,20 +11,13 @@
 
 namespace gpuready::vm {
 
-struct Mount {
-  std::string device;  // "259:2"; "0:31" of a filesystem that is on no single block device
-  std::string point, type, source;
-  std::string options = {};  // of the filesystem: "rw,logdev=/dev/nvme1n1"
-};
-// /proc/self/mountinfo (proc(5)). Lines that are cut short keep what they have.
-std::vector<Mount> parse_mounts(std::string_view text);
-
 struct StorageUse {
   struct Disk {
     std::string name;           // "nvme0n1", "nvme0n1p2", "dm-0"
     std::set<PciAddress> path;  // all functions on the way to it, through every layer below it
     std::string used_by;        // "/data", "swap", "dm-0"; empty: no one
     bool essential = false;     // the root filesystem or swap
+    bool whole = true;          // not a partition, and not the hidden path of another
   };
   // A filesystem that a virtio device carries without a block device.
   struct VirtioMount {

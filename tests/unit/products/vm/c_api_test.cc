@@ -89,7 +89,7 @@ TEST_F(CDevices, WhatIsNotValidIsABadArgument) {
     expect_refused(GPUREADY_BAD_ARGUMENT, text, call);
   };
   for (const char* devices : {"17:00", " , "}) {
-    const char* text = *devices == '1' ? "17:00: not a PCI address" : "devices names none";
+    const char* text = *devices == '1' ? "17:00: no such GPU here" : "devices names none";
     refused(text, [&](char** j) { return gpuready_vm_show_json(devices, nullptr, j); });
     refused(text, [&](char** j) { return gpuready_vm_doctor_json(devices, j); });
   }
@@ -108,6 +108,9 @@ TEST_F(CDevices, WhatIsMissingIsNotFound) {
   };
   refused(kAbsent, [](char** j) { return gpuready_vm_show_json(kAbsent, nullptr, j); });
   refused(kAbsent, [](char** j) { return gpuready_vm_doctor_json(kAbsent, j); });
+  constexpr const char* kNoGpu = "GPU-00000000-0000-4000-8000-000000000000";
+  refused("no GPU here has this UUID",
+          [](char** j) { return gpuready_vm_plan_json(kNoGpu, "a", 0, j); });
   refused("no-such-vm", [](char** j) { return gpuready_vm_show_json(nullptr, "no-such-vm", j); });
   for (const char* hypervisor : {"qemu", "libvirt", "cloud-hypervisor"})
     refused("no-such-vm",

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/kernel/mount_table.h"
 #include "machine/inspect.h"
 #include "unit/machine/scripted.h"
 #include "vm/host_facts.h"
@@ -47,11 +48,14 @@ constexpr char kDisks[] = R"json("files":{
   "/sys/devices/pci0000:00/0000:02:00.0/iommu_group":"../../../kernel/iommu_groups/2",
   "/sys/devices/pci0000:00/0000:03:00.0/iommu_group":"../../../kernel/iommu_groups/3"},
  "probes":{"open-files":{"probe":"open-files","version":1,"outcome":"completed",
-  "calls":{"open(77)":{"code":0,"value":["OPEN"]}}}})json";
+  "calls":{"open(77)":{"code":0,"value":["OPEN"]}}},
+  "disk-claims nvme2n1":{"probe":"disk-claims","version":1,"outcome":"completed",
+  "calls":{"claim(nvme2n1)":{"code":CLAIM}}}})json";
 
-Inventory disks(const std::string& open) {
+Inventory disks(const std::string& open, const char* claim = "0") {
   std::string text = kDisks;
   text.replace(text.find("OPEN"), 4, open);
+  text.replace(text.find("CLAIM"), 5, claim);
   const auto host = scripted(text);
   return read_inventory(*host, inspect(*host, {.libraries = false}), {.all = true});
 }
@@ -75,6 +79,58 @@ TEST(VmInventory, DisksThatTheMachineLivesOn) {
 TEST(VmInventory, AnOpenDiskIsInUse) {
   const auto inventory = disks("/dev/nvme2n1");
   EXPECT_EQ(at(inventory, "03:00.0").reason, "process 77 (dd) holds /dev/nvme2n1 open");
+}
+
+// What no process holds open, the kernel may.
+TEST(VmInventory, ADiskThatTheKernelClaims) {
+  const auto reason = [](const char* claim) {
+    return at(disks("/dev/null", claim), "03:00.0").reason;
+  };
+  EXPECT_EQ(reason("16"),
+            "/dev/nvme2n1 is claimed: a driver of the kernel or a program has it exclusively");
+  EXPECT_EQ(reason("19"),
+            "needs a look: whether /dev/nvme2n1 is claimed is not known: No such device");
+}
+
+// NVIDIA's driver takes references of any GPU through nodes that all of them share.
+TEST(VmInventory, NodesThatNvidiasGpusShare) {
+  const auto users = [](const std::string& open) {
+    const auto host = scripted(R"json("files":{
+        "/proc/self/mountinfo":"", "/proc/swaps":"Filename\n", "/proc/77/comm":"gnome-shell\n",
+        "/sys/bus/pci/devices/0000:01:00.0/class":"0x030200\n",
+        "/sys/bus/pci/devices/0000:01:00.0/vendor":"0x10de\n",
+        "/sys/bus/pci/devices/0000:01:00.0/device":"0x2330\n",
+        "/sys/bus/pci/devices/0000:02:00.0/class":"0x030200\n",
+        "/sys/bus/pci/devices/0000:02:00.0/vendor":"0x10de\n",
+        "/sys/bus/pci/devices/0000:02:00.0/device":"0x2330\n"},
+       "links":{
+        "/sys/bus/pci/devices/0000:01:00.0/driver":"../../../bus/pci/drivers/nvidia",
+        "/sys/bus/pci/devices/0000:02:00.0/driver":"../../../bus/pci/drivers/nvidia"},
+       "probes":{"open-files":{"probe":"open-files","version":1,"outcome":"completed",
+        "calls":{"open(77)":{"code":0,"value":[)json" +
+                               open + "]}}}}");
+    auto machine = inspect(*host, {.libraries = false});
+    EXPECT_EQ(machine.gpus.size(), 2u);
+    for (std::size_t i = 0; i < machine.gpus.size(); ++i)
+      machine.gpus[i].minor_number = static_cast<int>(i);
+    std::vector<std::string> uses;
+    for (const auto& device : read_inventory(*host, machine, {}).devices)
+      uses.push_back(device.around.uses.empty() ? "" : device.around.uses.front().what);
+    return uses;
+  };
+  const auto through = [](const std::string& node) {
+    return "process 77 (gnome-shell) holds " + node + " open, and may use any GPU through it";
+  };
+  const std::string first = "process 77 (gnome-shell) holds /dev/nvidia0 open";
+  using Users = std::vector<std::string>;
+  const auto modeset = through("/dev/nvidia-modeset");
+  EXPECT_EQ(users("\"/dev/nvidia-modeset\""), (Users{modeset, modeset}));
+  EXPECT_EQ(users("\"/dev/nvidia-modeset\",\"/dev/nvidia0\""), (Users{first, modeset}));
+  for (const std::string node : {"/dev/nvidiactl", "/dev/nvidia-uvm0"}) {
+    EXPECT_EQ(users("\"" + node + "\""), (Users{through(node), through(node)}));
+    EXPECT_EQ(users("\"" + node + "\",\"/dev/nvidia0\""), (Users{first, ""}));
+  }
+  EXPECT_EQ(users("\"/dev/nvidia-caps1\""), (Users{"", ""}));
 }
 
 // Below the buses that functions carry: virtio's, a USB controller's.
@@ -110,6 +166,27 @@ TEST(VmInventory, InterfacesBelowAnotherBus) {
   EXPECT_EQ(reason("02:00.0"), "");
   text.replace(text.find("0x1002"), 6, "0x1003");
   EXPECT_EQ(reason("02:00.0"), "network interface usb0 is up");
+}
+
+// The folder of a device's interfaces is there, and this network namespace sees none in it.
+TEST(VmInventory, InterfacesOfAnotherNetworkNamespace) {
+  std::string text = kNetworks;
+  const auto reason = [&](const char* address) {
+    const auto host = scripted(text);
+    return at(read_inventory(*host, inspect(*host, {.libraries = false}), {.all = true}), address)
+        .reason;
+  };
+  const auto replace = [&](const std::string& before, const std::string& now) {
+    ASSERT_NE(text.find(before), text.npos) << before;
+    text.replace(text.find(before), before.size(), now);
+  };
+  const std::string folder = "/sys/devices/pci0000:00/0000:01:00.0/virtio0";
+  replace("\"" + folder + "/net/eth0/flags\":\"0x1003\\n\",", "");
+  replace("\"/sys/class/net/eth0\":\"../../devices/pci0000:00/0000:01:00.0/virtio0/net/eth0\"",
+          "\"/sys/bus/virtio/devices/virtio0\":\"" + folder + "\"");
+  text += ",\"directories\":{\"" + folder + "/net\":[]}";
+  EXPECT_EQ(reason("01:00.0"), "its network interface is in another network namespace");
+  EXPECT_EQ(reason("02:00.0"), "");
 }
 
 // What names no device by its node: filesystems on virtio devices, consoles, VFIO's own

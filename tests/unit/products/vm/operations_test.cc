@@ -530,6 +530,30 @@ TEST(VmOperations, WhatAGuestHasIsNotTakenBack) {
   EXPECT_TRUE(kernel.is_as_at_first());
 }
 
+// Another program, or another library, could say that a device in quarantine is clean.
+TEST(VmOperations, VariablesThatReplaceProgramsAreRefused) {
+  for (const char* variable : {"GPUREADY_HELPER", "GPUREADY_LIBNVML"}) {
+    struct WithVariable : FakeKernel {
+      std::string named;
+      std::optional<std::string> environment(const std::string& name) override {
+        return name == named ? std::optional<std::string>("/bin/fake") : std::nullopt;
+      }
+    } kernel;
+    kernel.named = variable;
+    kernel.add(kGpuText, {});
+    auto hands = kernel.hands(kernel);
+    const auto expect_refused = [&](const auto& result) {
+      ASSERT_FALSE(result);
+      EXPECT_EQ(result.error().kind, ErrorKind::bad_input);
+      EXPECT_TRUE(contains(result.error().message, variable)) << result.error().message;
+    };
+    expect_refused(attach(hands, for_guest()));
+    expect_refused(detach(hands, "guest-1", {}));
+    expect_refused(recover(hands));
+    expect_refused(hold(hands));
+  }
+}
+
 // The device is back and clean; that a service does not start is another matter.
 TEST(VmOperations, AServiceThatDoesNotStartKeepsNoDevice) {
   FakeKernel kernel;

@@ -176,6 +176,47 @@ TEST(CollectArchive, PackagesAndInstallersAreReadAndNeverRun) {
   EXPECT_FALSE(std::filesystem::exists(folder.path("executed")));
 }
 
+// A kernel's package has no modules.dep, and may hold thousands of modules: what is asked for is
+// taken, with what that needs.
+TEST(CollectArchive, ModulesOfAKernelsPackage) {
+  TestFolder folder;
+  folder.write("driver/libcuda.so.580.65.06", make_library("libcuda.so.1"));
+  std::string tar;
+  const std::string kernel = "./usr/lib/modules/6.1.0-test/";
+  append_tar_file(tar, kernel + "kernel/host/nvme.ko",
+                  make_driver_module("nvme", "", "nvme-core,base"));
+  append_tar_file(tar, kernel + "kernel/host/nvme-core.ko", make_driver_module("nvme_core", ""));
+  append_tar_file(tar, kernel + "kernel/other.ko", make_driver_module("other", ""));
+  append_tar_file(tar, kernel + "modules.builtin", "kernel/base.ko\n");
+  append_tar_end(tar);
+  folder.write("k.deb", package(tar));
+  folder.write("unpacked/usr/lib/modules/6.1.0-test/kernel/nvme.ko",
+               make_driver_module("nvme", ""));
+  const auto host = test_host();
+  const auto collect = [&](const char* kernel_at, std::vector<std::string> modules) {
+    std::filesystem::remove_all(folder.path("b"));
+    return collect_bundle({.from = {folder.path("driver"), folder.path(kernel_at)},
+                           .kernel_release = "6.1.0-test",
+                           .modules = std::move(modules)},
+                          folder.path("b"), *host, live_storage());
+  };
+  const auto bundle = collect("k.deb", {"nvme", "base"});
+  ASSERT_TRUE(bundle) << bundle.error().message;
+  EXPECT_NE(find(*bundle, "modules/6.1.0-test/nvme.ko"), nullptr);
+  EXPECT_NE(find(*bundle, "modules/6.1.0-test/nvme-core.ko"), nullptr);
+  EXPECT_EQ(find(*bundle, "modules/6.1.0-test/other.ko"), nullptr);
+  EXPECT_FALSE(std::filesystem::exists(folder.path("b/unpacked")));
+  const auto without_list = collect("unpacked", {"nvme"});
+  ASSERT_TRUE(without_list) << without_list.error().message;
+  EXPECT_NE(find(*without_list, "modules/6.1.0-test/nvme.ko"), nullptr);
+  const auto missing = collect("k.deb", {"absent"});
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().kind, ErrorKind::not_found);
+  EXPECT_NE(missing.error().message.find("--module absent: kernel 6.1.0-test has no such module"),
+            std::string::npos)
+      << missing.error().message;
+}
+
 // Of a package with this content, in a folder with nothing else: and nothing else comes to be
 // there.
 std::string why_refused(const TestFolder& folder, const std::string& tar) {

@@ -19,7 +19,7 @@ constexpr char kNvme[] = "/sys/devices/pci0000:00/0000:01:00.0/nvme/nvme0/",
 // A machine's block devices, mounts and swap.
 struct Disks {
   Json files = {{"/proc/swaps", "Filename\tType\n"}, {"/proc/self/mountinfo", ""}};
-  Json links = Json::object();
+  Json links = Json::object(), statuses = Json::object();
 
   void block(const std::string& name, const std::string& folder, const std::string& number = "") {
     files[folder + "/size"] = "8\n";
@@ -31,7 +31,7 @@ struct Disks {
         files["/proc/self/mountinfo"].get<std::string>() + "22 1 " + line + "\n";
   }
   StorageUse read() const {
-    const auto text = Json{{"files", files}, {"links", links}}.dump();
+    const auto text = Json{{"files", files}, {"links", links}, {"statuses", statuses}}.dump();
     return read_storage_use(*scripted(text.substr(1, text.size() - 2)));
   }
 };
@@ -181,6 +181,36 @@ TEST(VmStorageUse, APoolWithNothingMounted) {
   EXPECT_FALSE(disks.read().pools_unknown);
   disks.files["/proc/spl/kstat/zfs/tank/state"] = "ONLINE\n";
   EXPECT_TRUE(disks.read().pools_unknown);
+}
+
+// Without an exclusive claim: exports of the kernel, and loop devices on a node of any name.
+TEST(VmStorageUse, WhatIsHeldWithoutAClaim) {
+  Disks disks = with_root();
+  disks.mount("259:0 / / rw - ext4 /dev/nvme0n1 rw");
+  disks.statuses["/tmp/own"] = {{"kind", "block_device"}, {"major", 259}, {"minor", 5}};
+  const std::string kExport = "/sys/kernel/config/nvmet/subsystems/t/namespaces/1/";
+  disks.files["/sys/module/nvmet/refcnt"] = "1\n";
+  EXPECT_EQ(disks.read().unclear.size(), 1u) << "configfs is not mounted";
+  disks.files[kExport + "device_path"] = "/tmp/own\n";
+  disks.files[kExport + "enable"] = "0\n";
+  EXPECT_EQ(user_of(disks.read(), "02:00.0"), "");
+  EXPECT_TRUE(disks.read().unclear.empty());
+  disks.files[kExport + "enable"] = "1\n";
+  EXPECT_EQ(user_of(disks.read(), "02:00.0"), "nvmet exports it");
+  disks.files[kExport + "device_path"] = "/elsewhere/own\n";
+  EXPECT_EQ(disks.read().unclear.size(), 1u);
+  disks.files[kExport + "enable"] = "0\n";
+  const std::string kFile = "/sys/kernel/config/target/core/fileio_0/d/";
+  disks.files["/sys/module/target_core_file/refcnt"] = "1\n";
+  disks.files[kFile + "info"] =
+      "Status: ACTIVATED  Max Queue Depth: 0\n"
+      "        TCM FILEIO ID: 0        File: /tmp/own  Size: 16777216  Mode: O_DSYNC Async: 0\n";
+  disks.files[kFile + "enable"] = "1\n";
+  EXPECT_EQ(user_of(disks.read(), "02:00.0"), "target_core_file exports it");
+  disks.files[kFile + "enable"] = "0\n";
+  disks.block("loop0", "/sys/devices/virtual/block/loop0", "7:0");
+  disks.files["/sys/devices/virtual/block/loop0/loop/backing_file"] = "/tmp/own\n";
+  EXPECT_EQ(user_of(disks.read(), "02:00.0"), "loop0");
 }
 
 TEST(VmStorageUse, LayersInACircleEnd) {
