@@ -38,6 +38,8 @@ constexpr Task kTasks[] = {
     {"install-libcuda", "apt-get install libcuda1", "ubuntu-drivers install --gpgpu",
      "dnf install nvidia-driver-cuda", "zypper install nvidia-compute-G06",
      "pacman -S nvidia-utils"},
+    {"install-tegra-cuda", "apt-get install nvidia-l4t-cuda", "apt-get install nvidia-l4t-cuda", "",
+     "", ""},
     {"remove-linux-driver", "apt-get purge 'libnvidia-*' 'nvidia-driver-*' libcuda1",
      "apt-get purge 'libnvidia-*' 'nvidia-driver-*'", "dnf remove 'nvidia-driver*'",
      "zypper remove 'nvidia-*-G06*'", "pacman -Rs nvidia-utils"},

@@ -505,7 +505,8 @@ std::vector<Match> rdma_modules_refused(const Machine& machine) {
     const bool ours = std::ranges::any_of(
         kRdmaModules, [&](auto name) { return std::string_view(line.text).starts_with(name); });
     const auto message = ours ? parse_message(line.text) : std::nullopt;
-    if (!message) continue;
+    if (!message || std::ranges::find(kRdmaModules, message->writer) == std::end(kRdmaModules))
+      continue;
     const std::string module(message->writer);
     if (says(*message, "*: Unknown symbol "))
       unknown[module].push_back(line.text);

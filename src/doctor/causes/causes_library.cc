@@ -268,7 +268,7 @@ std::vector<Match> cuda_missing(const Facts& facts) {
   if (!jetson) return {match};
   match.explanation = "The Jetson's GPU has its driver, and libcuda.so.1 is not here.";
   match.cure = "Install the package nvidia-l4t-cuda of this board's release of Jetson Linux.";
-  match.command = "apt-get install nvidia-l4t-cuda";
+  match.command = "{do:install-tegra-cuda}";
   if (const auto* file = library(machine, "libcuda.so.1.1")) {
     match.title = "The loader does not find the Jetson's CUDA library";
     match.explanation =
@@ -277,8 +277,14 @@ std::vector<Match> cuda_missing(const Facts& facts) {
     match.cure =
         "Name this folder in a file of /etc/ld.so.conf.d, and run ldconfig, which also creates the "
         "link libcuda.so.1 (check: ldconfig -p). The package nvidia-l4t-init brings such a file.";
-    match.command = fmt::format("echo {} > /etc/ld.so.conf.d/nvidia-tegra.conf && ldconfig",
-                                file->path.substr(0, file->path.rfind('/')));
+    // Jetson Linux' folders: another one comes from the machine, and may say anything.
+    constexpr std::string_view kFolders[] = {"/usr/lib/aarch64-linux-gnu/tegra",
+                                             "/usr/lib/aarch64-linux-gnu/nvidia"};
+    const auto* folder = std::ranges::find(kFolders, file->path.substr(0, file->path.rfind('/')));
+    match.command =
+        folder == std::end(kFolders)
+            ? ""
+            : fmt::format("echo {} > /etc/ld.so.conf.d/nvidia-tegra.conf && ldconfig", *folder);
     match.evidence.push_back(evidence("libcuda.so.1.1", file->path));
   }
   return {match};

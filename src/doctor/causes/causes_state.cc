@@ -188,11 +188,11 @@ std::vector<Match> unlicensed(const Facts& facts) {
     match.evidence = {evidence("nvmlDeviceGetGridLicensableFeatures", *gpu.vgpu_license)};
     if (cloud_of(facts.machine) == "Azure")
       match.cure =
-          "See whether the licence service runs (systemctl status nvidia-gridd), and restart it; "
-          "its log says why it gets no licence (journalctl -u nvidia-gridd). Azure's price "
-          "includes "
-          "the licence, so no token is needed. If the image has no such service, use an image with "
-          "the GRID driver that Azure supports, and create the machine or node pool again.";
+          "See whether the licence service runs, on the host of a container (systemctl status "
+          "nvidia-gridd), and restart it; its log says why it gets no licence (journalctl -u "
+          "nvidia-gridd). Azure's price includes the licence, so no token is needed. If the image "
+          "has no such service, use an image with the GRID driver that Azure supports, and create "
+          "the machine or node pool again.";
   });
 }
 

@@ -286,7 +286,7 @@ struct FewRows {
 
   GPUREADY_DEVICE void fetch_scale(Adding& sum) const {
     const u32 row = sum.row_tile * kTileRows + lane % kTileRows;
-    sum.scale = row < p.weight_rows ? reinterpret_cast<const float*>(p.scales_address)[row] : 0;
+    sum.scale = reinterpret_cast<const float*>(p.scales_address)[row < p.weight_rows ? row : 0];
   }
 
   GPUREADY_DEVICE void add_terms(Adding& sum, u32 at, u32 count) const {
@@ -310,6 +310,7 @@ struct FewRows {
   }
 
   GPUREADY_DEVICE void end_row_tile(Adding& sum) const {
+    asm volatile("" : "+f"(sum.scale));  // a product with it, made earlier, would wait for memory
 #pragma unroll
     for (u32 i = 0; i < kResults; ++i) {
       const u32 result = lane + 32 * i, m = first_row + result / kTileRows;

@@ -7,8 +7,7 @@ namespace {
 
 // One line a subcommand; each has a file of its own, command_ternary_<name>.cc.
 constexpr CommandEntry kTernarySubcommands[] = {
-    {"inspect",
-     "List the tensors of a GGUF or safetensors file: formats, sizes, shares of -1, 0, +1, scales",
+    {"inspect", "List the tensors of a GGUF or safetensors file: formats, sizes, scales",
      declare_ternary_inspect,
      "ternary inspect model.gguf\n"
      "ternary inspect model.gguf --json"},
