@@ -101,7 +101,7 @@ class OpenFilesProbe {
     if (!done) note_unless_ended(done.error(), whole);
   }
 
-  // What ended meanwhile holds nothing. The answer names the first thing that could not be read.
+  // What ended meanwhile holds nothing. The first thing that could not be read is kept.
   template <class Message>
   void note_unless_ended(int error, Message message, bool& whole) {
     if (error == ENOENT || error == ESRCH) return;
