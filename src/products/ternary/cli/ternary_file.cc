@@ -88,12 +88,11 @@ Layouts with_likely(const gguf::File& file, std::vector<ternary::FormatId> named
   Layouts layouts{std::move(named), {}};
   layouts.assumed = gguf::likely_layouts(file, layouts.all);
   for (const gguf::LikelyLayout& likely : layouts.assumed) {
-    const ternary::Format& format = ternary::format(likely.layout);
     layouts.all.push_back(likely.layout);
     if (!quiet)
       complain(
           fmt::format("{}: {} does not declare its layout; {} is likely: {}. --layout overrides",
-                      printable(name), format.family, format.name, likely.reason));
+                      printable(name), likely.family, likely.name, likely.reason));
   }
   return layouts;
 }

@@ -97,7 +97,10 @@ std::vector<LikelyLayout> LayoutTally::likely() const {
       rival = std::max(rival, other.tensors);
       best &= other.tensors < count.tensors || (other.tensors == count.tensors && &count < &other);
     }
-    if (best) all.push_back({count.layout, reason_for(count.layout, count.tensors, rival)});
+    const Format& its = format(count.layout);
+    if (best)
+      all.push_back({count.layout, std::string(its.family), std::string(its.name),
+                     reason_for(count.layout, count.tensors, rival)});
   }
   return all;
 }

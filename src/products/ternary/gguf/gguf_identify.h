@@ -32,7 +32,8 @@ std::optional<FormatId> layout_for(std::uint32_t type, std::span<const FormatId>
 // The layout of the tensors of one family ("I2_S") that a file most likely has.
 struct LikelyLayout {
   FormatId layout = FormatId::i2s_x86;
-  std::string reason;  // "it is the only layout that fits"
+  std::string family, name;  // of the layout, as Format has them: what a report keeps of it
+  std::string reason;        // "it is the only layout that fits"
 };
 // All tensors of a family in a file have one layout: the one that most of them can have; of several
 // such, the first in the order of candidates().

@@ -16,8 +16,8 @@ namespace gpuready {
 // ---- layouts that files do not declare
 FIELDS_OF(ternary::gguf::LikelyLayout) {
   visit.about("likely_layout", "The layout that a file's tensors of one family most likely have.");
-  DERIVED(family, ternary::format(it.layout).family, "What files call it.", kAlways);
-  DERIVED(layout, ternary::format(it.layout).name, "The layout.", kAlways);
+  FIELD(family, "What files call it.", kAlways);
+  visit("layout", &T::name, "The layout.", kAlways);
   FIELD(reason, "Why it is likely.", {.always = true, .printable = true});
   visit.hidden(&T::layout);
 }

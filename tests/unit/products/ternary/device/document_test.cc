@@ -28,7 +28,8 @@ VerifyReport sample() {
   report.problems = 3;
   report.file = "model.gguf";
   report.file_problems = {"tensors a and b overlap"};
-  report.assumed_layouts = {{FormatId::i2s_arm, "it is the only layout that fits"}};
+  report.assumed_layouts = {
+      {FormatId::i2s_arm, "I2_S", "i2_s-arm", "it is the only layout that fits"}};
   report.duration_ms = 12.5;
   report.subjects.push_back({"cpu/avx2", "CPU", {"avx2"}, CheckStatus::failed, "it differs", true});
   report.subjects.push_back({"cuda", "", {}, CheckStatus::timed_out, "no answer", false});
