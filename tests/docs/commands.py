@@ -25,7 +25,7 @@ RUN = {
     "BITNET_GPU_FAKE=cuda,rocm gpuready detect": {0},
     "# everything that detect, doctor and check would read": {0, 1, 4},
     "$ gpuready doctor --replay tests/machines/driver-library-mismatch/machine.json": {1},
-    "# the library and gpuready-guest too; run.sh builds only the program": {0},
+    "# the library too; run.sh builds only gpuready and gpuready-guest": {0},
 }
 
 
