@@ -30,7 +30,7 @@ END_OF_SCRIPT
 chmod +x python
 export GPUREADY BENCH_PYTHON=$PWD/python MINE_BENCH_CMD="'$PWD/python' mine"
 bench=("$GPUREADY" bench run --device cpu --task gemm --m 8 --n 16 --k 32 --max-seconds 0.1 --iters 4 --json=run.json
-  --silence 3 --timeout 60)
+  --silence 6 --timeout 60)
 # status STACK STATUS [REASON]: of the latest run.
 status() {
   python3 - "$@" <<'END_OF_CHECK' || die "$1 is not $2"
@@ -75,7 +75,7 @@ BENCH_FAULT=cannot_share expect_exit 0 "${bench[@]}" --stack torch_eager,xla --r
 status xla ok
 # The wait at the gate is not silence.
 BENCH_FAULT=slow expect_exit 0 "${bench[@]}" --stack torch_eager,xla --repeats 1
-for fault in dies:Killed "hangs:wrote nothing for 3 s"; do
+for fault in dies:Killed "hangs:wrote nothing for 6 s"; do
   BENCH_FAULT=${fault%%:*} expect_exit 1 "${bench[@]}" --stack torch_eager,mine,xla,tvm --repeats 1
   status xla error "${fault#*:}"
   for stack in torch_eager mine tvm; do status $stack ok; done

@@ -53,7 +53,7 @@ inline Words impossible(const Machine& machine) {
   }
   if (machine.system.hypervisor) add({"ipmitool", "racadm"});
   if (machine.system.jetson_release)
-    add({"apt-get install nvidia", "cuda-drivers", "nvidia-open", "dkms ", "ipmitool", "mokutil"});
+    add({"install nvidia-driver", "cuda-drivers", "nvidia-open", "dkms ", "ipmitool", "mokutil"});
   const Family family = doctor::family_of(machine);
   const bool debian = family == Family::debian || family == Family::ubuntu;
   if (!debian) add({"apt-get", "dpkg", "update-initramfs"});
