@@ -22,7 +22,7 @@ fi
 said times
 case $BENCH_FAULT in
   endless) while :; do sleep 0.5; echo >&2; done ;;
-  slow) for step in 1 2 3 4 5 6 7 8; do sleep 0.5; echo "$step" >&2; done ;;
+  slow) for step in $(seq 16); do sleep 0.5; echo "$step" >&2; done ;;
 esac
 "$GPUREADY" bench adapter --stack gpuready
 said ends
