@@ -27,10 +27,10 @@ bool may_use(const Machine& machine, const std::string& path) {
 
 // A libcuda of another version than the kernel module does not start.
 bool cuda_library_fits(const NvidiaDriver& driver) {
-  return std::ranges::any_of(driver.libraries, [&](const LibraryFile& library) {
-    return library.name == "libcuda.so.1" && library.version &&
-           library.version == driver.module_version && !lies_in_driver_container(library);
-  });
+  const auto found =  // the one that programs load
+      std::ranges::find(driver.libraries, std::string_view("libcuda.so.1"), &LibraryFile::name);
+  return found != driver.libraries.end() && found->version &&
+         found->version == driver.module_version && !lies_in_driver_container(*found);
 }
 
 bool cuda_is_ready(const Machine& machine) {

@@ -4,7 +4,8 @@
 usage: variables.py SOURCE_FOLDER
 
 A variable is the literal argument of getenv() or environment(); a literal that begins as our own
-variables do; or, in a file that reads a variable by a name from a table, a literal in capitals.
+variables do; in a file that reads a variable by a name from a table, a literal in capitals; or what a
+script that the source holds reads with a default (`${NAME:-...}`).
 """
 import pathlib
 import re
@@ -14,6 +15,7 @@ SOURCE = pathlib.Path(sys.argv[1])
 READ = re.compile(r'\b(?:getenv|environment|value_of)\(')
 LITERAL_READ = re.compile(r'\b(?:getenv|environment)\(\s*"(\w+)"')
 OURS = re.compile(r'"((?:GPUREADY|BITNET|RUNPOD)_[A-Z0-9_]+)"')
+IN_A_SCRIPT = re.compile(r"\$\{\{?([A-Z][A-Z0-9_]*):-")
 CAPITALS = re.compile(r'"([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|LANG)"')
 # Names of codes in such files, and the beginning that variables share.
 NOT_VARIABLES = re.compile(r"VK_(SUCCESS|ERROR_\w+)|GPUREADY_LIB")
@@ -25,7 +27,7 @@ def variables_of_source():
         if path.suffix not in (".cc", ".h"):
             continue
         text = re.sub(r"//[^\n]*", "", path.read_text())
-        names = set(LITERAL_READ.findall(text)) | set(OURS.findall(text))
+        names = set(LITERAL_READ.findall(text)) | set(OURS.findall(text)) | set(IN_A_SCRIPT.findall(text))
         if READ.search(re.sub(LITERAL_READ, "", text)):
             names |= set(CAPITALS.findall(text))
         for name in names:
