@@ -9,6 +9,7 @@
 #include "base/vendor_codes.h"
 #include "doctor/commands.h"
 #include "doctor/facts.h"
+#include "machine/system/kernel_log.h"
 
 namespace gpuready::doctor {
 namespace {
@@ -100,7 +101,8 @@ std::vector<Match> bad_bar(const Facts& facts) {
           "Enlarge the memory window of the PCI Express port in the board's device tree (ranges), "
           "which is too small for this GPU.";
     for (const auto& hit : log_hits(facts.machine, kNoRoom)) {
-      const bool by_driver = hit.text.starts_with("NVRM: ") || hit.text.starts_with("nvidia ");
+      const auto message = parse_message(hit.text);
+      const bool by_driver = message && vendor_of_writer(message->writer) == Vendor::nvidia;
       const bool here = hit.pci && !match.pci.empty() && same_slot(*hit.pci, match.pci.front());
       if ((!here && (hit.pci || !by_driver)) || match.evidence.size() >= 4) continue;
       match.evidence.push_back(evidence("kernel log", hit.text));

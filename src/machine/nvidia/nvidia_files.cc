@@ -295,13 +295,19 @@ bool is_installed_in(Host& host, const std::string& modules) {
          });
 }
 
+// "5.14.0-611" of "5.14.0-611.45.1.el9_7.x86_64": a distribution's updates of one kernel share its
+// modules, and a redacted recording does not tell them apart.
+std::string_view build_of(std::string_view release) {
+  return release.substr(0, release.find('.', std::min(release.find('-'), release.size())));
+}
+
 // Another kernel for which the module is installed: the driver was not built for the running one.
 std::optional<std::string> kernel_with_module(Host& host, const std::string& running) {
   constexpr std::size_t kMostKernels = 16;
   const auto kernels = host.list_directory("/lib/modules");
   for (std::size_t i = kernels ? std::min(kernels->size(), kMostKernels) : 0; i > 0; --i)
     if (const auto& kernel = (*kernels)[i - 1];
-        kernel != running && is_installed_in(host, "/lib/modules/" + kernel))
+        build_of(kernel) != build_of(running) && is_installed_in(host, "/lib/modules/" + kernel))
       return kernel;
   return std::nullopt;
 }
