@@ -1,7 +1,6 @@
 #include "device/cpu_device.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/cpu/cpus.h"
 #include "base/cpuid.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -33,22 +33,12 @@ std::string cpu_name() {
   return "CPU";
 }
 
-unsigned usable_threads() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) == 0) {
-    const int count = CPU_COUNT(&set);
-    if (count > 0) return static_cast<unsigned>(count);
-  }
-  return std::max(1u, std::thread::hardware_concurrency());
-}
-
 class CpuDevice final : public Device {
  public:
   explicit CpuDevice(const CpuDeviceOptions& options) : free_bytes_(options.memory_free_bytes) {
     info_.executor = "cpu";
     info_.name = cpu_name();
-    info_.units = options.threads ? options.threads : usable_threads();
+    info_.units = options.threads ? options.threads : count_of_affinity();
     info_.memory_total_bytes = options.memory_total_bytes;
     info_.integrated = true;
   }

@@ -156,10 +156,8 @@ constexpr ContainerCure kContainerCures[] = {
     {Ask::nvidia_gpus, "", "Start the container with its GPUs.", ""},
     {Ask::tegra_gpu, "docker",
      "Start the container with NVIDIA's runtime and these variables: without them it mounts "
-     "neither "
-     "a Jetson's nodes nor its libraries. Install none of Jetson Linux's packages in the "
-     "container: "
-     "the host's are mounted.",
+     "neither a Jetson's nodes nor its libraries. Install none of Jetson Linux's packages in the "
+     "container: the host's are mounted.",
      "docker run --runtime nvidia -e NVIDIA_VISIBLE_DEVICES=all -e NVIDIA_DRIVER_CAPABILITIES=all "
      "IMAGE"},
     {Ask::tegra_gpu, "podman",

@@ -178,12 +178,18 @@ bool any_gpu(const Machine& machine, Vendor vendor) {
          !gpus_on_bus(machine, vendor).empty();
 }
 
-std::optional<std::uint64_t> capability_major(const Machine& machine, const PciAddress& address) {
+namespace {
+// Of NVIDIA's GPU, by its driver or its chip's name: "9.0".
+std::string capability_of(const Machine& machine, const PciAddress& address) {
   const auto* gpu = machine.find_gpu(address);
   const auto* device = pci_device(machine, address);
   const auto chip = nvidia_chip_capability(device ? device->name.value_or("") : "");
-  const auto capability =
-      gpu && gpu->compute_capability ? *gpu->compute_capability : std::string(chip.value_or(""));
+  return gpu && gpu->compute_capability ? *gpu->compute_capability : std::string(chip.value_or(""));
+}
+}  // namespace
+
+std::optional<std::uint64_t> capability_major(const Machine& machine, const PciAddress& address) {
+  const auto capability = capability_of(machine, address);
   return parse_uint(capability.substr(0, capability.find('.')));
 }
 
@@ -727,10 +733,7 @@ void add_gsp_advice(const Machine& machine, Match& match, std::string_view first
   if (const auto said = evidence("kernel log", hits.back().text);
       std::ranges::find(match.evidence, said.quote, &Evidence::quote) == match.evidence.end())
     match.evidence.push_back(said);
-  const auto* device = pci_device(machine, match.pci.front());
-  const auto chip = nvidia_chip_capability(device ? device->name.value_or("") : "");
-  const auto* kind = find_nvidia_architecture(
-      gpu->compute_capability ? *gpu->compute_capability : std::string(chip.value_or("")));
+  const auto* kind = find_nvidia_architecture(capability_of(machine, match.pci.front()));
   const bool needs_it = kind && kind->needs_open_module;
   const std::string_view setting =
       needs_it ? "NVreg_DynamicPowerManagement=0x00" : "NVreg_EnableGpuFirmware=0";

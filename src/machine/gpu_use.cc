@@ -52,10 +52,6 @@ Answer of_a_claim(const Machine&, const Gpu& gpu) {
   return std::nullopt;
 }
 
-bool has_source(const Gpu& gpu, std::string_view source) {
-  return std::ranges::find(gpu.sources, source) != gpu.sources.end();
-}
-
 GpuAccess not_ours(std::string source, std::string reason) {
   return {GpuUse::not_ours, std::move(source), std::move(reason)};
 }
@@ -197,10 +193,9 @@ Answer of_nvml(const Machine& machine, const Gpu& gpu) {
   return unusable("nvmlDeviceGetCount_v2()", "NVML does not list it");
 }
 
-// The driver of a host that shares its GPUs out (NVIDIA's vGPU manager) has no CUDA.
 Answer of_vgpu_host(const Machine& machine, const Gpu& gpu) {
   const auto& cuda = machine.nvidia.cuda_start;
-  if (gpu.virtualization != "host_vgpu" || (cuda && cuda->ok())) return std::nullopt;
+  if (!is_shared_out(gpu) || (cuda && cuda->ok())) return std::nullopt;
   return not_ours("nvmlDeviceGetVirtualizationMode",
                   "not used here: it is shared out to virtual machines as virtual GPUs");
 }
@@ -304,6 +299,12 @@ bool link_is_virtual(const Machine& machine, const Gpu& gpu) {
   const auto& mode = gpu.virtualization;
   return machine.system.hypervisor || (mode && (*mode == "passthrough" || *mode == "vgpu"));
 }
+
+bool has_source(const Gpu& gpu, std::string_view source) {
+  return std::ranges::find(gpu.sources, source) != gpu.sources.end();
+}
+
+bool is_shared_out(const Gpu& gpu) { return gpu.virtualization == "host_vgpu"; }
 
 bool is_given(GpuUse use) { return use == GpuUse::usable || use == GpuUse::unusable; }
 

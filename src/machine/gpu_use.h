@@ -57,5 +57,9 @@ std::optional<std::string> why_bus_unread(const Machine& machine);
 // A GPU that this environment was given, usable or not. The others are neither counted nor tested,
 // and that they are there is no error.
 bool is_given(GpuUse use);
+// One of the sources that list the GPU: "kfd", "rocm", ...
+bool has_source(const Gpu& gpu, std::string_view source);
+// NVIDIA's vGPU manager drives it for virtual machines, and has no CUDA.
+bool is_shared_out(const Gpu& gpu);
 
 }  // namespace gpuready

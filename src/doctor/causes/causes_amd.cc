@@ -31,10 +31,6 @@ std::optional<std::string> release_of(const std::string& module) {
   return found;
 }
 
-bool has_source(const Gpu& gpu, std::string_view source) {
-  return std::ranges::find(gpu.sources, source) != gpu.sources.end();
-}
-
 bool in_topology(const Machine& machine, const PciDevice& device) {
   const auto* gpu = machine.find_gpu(device.address);
   return gpu != nullptr && has_source(*gpu, "kfd");
@@ -64,8 +60,7 @@ std::vector<Match> atomics(const Facts& facts) {
           "Move this GPU to a slot that the processor itself provides, as that of the equal GPU "
           "which ROCm uses: some boards share that slot's lanes out to two (x8/x8). Else use "
           "another board, or a GPU that does without atomics (gfx9, which is Vega, or newer). "
-          "Until "
-          "then, compute on the GPUs that ROCm lists.";
+          "Until then, compute on the GPUs that ROCm lists.";
     // "494<509": the version of its firmware, and the first that does without; 0 where none does.
     const auto needed =
         parse_uint(trim(std::string_view(hit.text).substr(hit.text.rfind('<') + 1)));

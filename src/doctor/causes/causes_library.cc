@@ -248,9 +248,7 @@ std::vector<Match> cuda_missing(const Facts& facts) {
   if (nvidia.cuda_outcome != "no_library" || !nvidia_here(machine)) return {};
   const bool jetson = machine.system.jetson_release.has_value();
   if (nvidia.nvml_outcome == "no_library" && !jetson) return {};  // nor the rest of the user space
-  const bool shared_out = std::ranges::any_of(
-      machine.gpus, [](const Gpu& gpu) { return gpu.virtualization == "host_vgpu"; });
-  if (shared_out) return {};  // the vGPU manager has none
+  if (std::ranges::any_of(machine.gpus, is_shared_out)) return {};
   Match match = all_nvidia(facts);
   match.evidence.push_back(evidence("libcuda.so.1", "the loader finds no such library"));
   const auto& capabilities = machine.visibility.nvidia_driver_capabilities;

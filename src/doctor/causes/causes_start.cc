@@ -242,8 +242,7 @@ constexpr StartReason kStartReasons[] = {
     {"NVRM: ...Fatal Error while attempting to resize PCIe BARs",
      "The driver could not enlarge the GPU's memory window, nor restore it.",
      "Load the driver with NVreg_EnableResizableBar=0, or turn on Resizable BAR in the firmware, "
-     "so "
-     "that the window is large from the start."},
+     "so that the window is large from the start."},
     // The stage and the status of the failure: osinit.c, nvstatuscodes.h.
     kNoHostMemory,
     {"NVRM: RmInitAdapter failed! (0x*:0x61:", "The driver rejects the GPU's video BIOS.",

@@ -44,14 +44,15 @@ class Function {
     return host_.link_name(base_ + name);
   }
   bool has(const char* name) const { return host_.exists(base_ + name); }
-  PcieLink link(const char* speed, const char* width) const {
+  PcieLink link(const char* speed, const std::optional<std::string>& width) const {
     PcieLink link;
     if (const auto value = text(speed)) link.generation = parse_link_speed(*value);
-    if (const auto value = text(width)) link.width = parse_link_width(*value);
+    if (width) link.width = parse_link_width(*width);
     return link;
   }
-  PcieLink link_now() const { return link("/current_link_speed", "/current_link_width"); }
-  PcieLink link_max() const { return link("/max_link_speed", "/max_link_width"); }
+  std::optional<std::string> width_now() const { return text("/current_link_width"); }
+  PcieLink link_now() const { return link("/current_link_speed", width_now()); }
+  PcieLink link_max() const { return link("/max_link_speed", text("/max_link_width")); }
   PcieErrors errors() const {
     PcieErrors errors;
     if (const auto counts = text("/aer_dev_correctable"))
@@ -215,8 +216,9 @@ void read_details(Host& host, PciDevice& device) {
   if (asleep(device)) return;
 
   // All bits of the field are set; no link has more than 32 lanes.
-  if (function.text("/current_link_width") == "63") device.reads_ones = true;
-  device.link_now = function.link_now();
+  const auto width = function.width_now();
+  if (width == "63") device.reads_ones = true;
+  device.link_now = function.link("/current_link_speed", width);
   device.link_max = function.link_max();
   if (device.path.empty()) return;
   const std::size_t top = board_top(host, device.path, device.vendor_id);

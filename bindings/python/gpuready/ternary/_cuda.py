@@ -3,25 +3,16 @@ What ternary_cuda.h says of captures, threads and lifetimes holds here."""
 from __future__ import annotations
 
 import ctypes as c
-import functools
 from typing import Any, Dict, Optional, Tuple
 
 from ._arrays import CUDA, FLOATS, OUTPUTS, addend, rows_of, view
-from ._engine import Packed
+from ._engine import LoadedWeights, Packed
 from ._library import Handle, call, made, text_of
 
 
-class CudaWeights(Handle):
+class CudaWeights(LoadedWeights):
     _kind = "cuda_weights"
-
-    def _info(self) -> Tuple[int, int, int]:
-        rows, cols, size = c.c_int64(), c.c_int64(), c.c_size_t()
-        call("cuda_weights_info", self, c.byref(rows), c.byref(cols), c.byref(size))
-        return rows.value, cols.value, size.value
-
-    @functools.cached_property
-    def shape(self) -> Tuple[int, int]:
-        return self._info()[:2]
+    _number = c.c_size_t
 
     @property
     def nbytes(self) -> int:

@@ -138,18 +138,24 @@ class Gguf(Handle):
                            _choice("form", FORMS, form), threads))
 
 
-class Weights(Handle):
-    """Weights that an engine loaded. They may outlive it."""
-    _kind = "weights"
+class LoadedWeights(Handle):
+    """Weights on which the library tells rows, columns and one number more."""
+    _number: Any
 
     def _info(self) -> Tuple[int, int, int]:
-        rows, cols, on_device = c.c_int64(), c.c_int64(), c.c_int32()
-        call("weights_info", self, c.byref(rows), c.byref(cols), c.byref(on_device))
-        return rows.value, cols.value, on_device.value
+        rows, cols, number = c.c_int64(), c.c_int64(), self._number()
+        call(self._kind + "_info", self, c.byref(rows), c.byref(cols), c.byref(number))
+        return rows.value, cols.value, number.value
 
     @functools.cached_property
     def shape(self) -> Tuple[int, int]:
         return self._info()[:2]
+
+
+class Weights(LoadedWeights):
+    """Weights that an engine loaded. They may outlive it."""
+    _kind = "weights"
+    _number = c.c_int32
 
     @property
     def on_device(self) -> bool:
