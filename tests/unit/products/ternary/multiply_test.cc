@@ -461,7 +461,7 @@ TEST(TernaryApi, ValuesThatAnEnumDoesNotHaveAreErrors) {
   const auto unknown = [](const auto& result) {
     return !result && !result.error().message.empty();
   };
-  for (const int value : {99, 11, 255, -1}) {
+  for (const int value : {static_cast<int>(formats().size()), 99, 255, -1}) {
     const auto id = static_cast<FormatId>(value);
     const std::vector<float> values(256, 0.5f);
     const FloatView f32{std::span<const float>(values)};
