@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "doctor/facts.h"
+#include "doctor/kernel_signs.h"
 #include "doctor/network_ports.h"
 #include "machine/system/kernel_log.h"
 
