@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <map>
+#include <set>
 
 #include "base/text.h"
 #include "base/vendor_codes.h"
@@ -471,21 +473,6 @@ std::vector<Match> log_matches(const Machine& machine, const Ids& any) {
   return matches;
 }
 
-bool is_past(const Machine& machine, const XidEvent& event) {
-  const auto& log = machine.kernel_log.lines;
-  const auto at = std::find_if(log.rbegin(), log.rend(), [&](const LogLine& line) {
-    return line.seconds == event.seconds && line.text == event.line;
-  });
-  if (event.source != "kernel log" || at == log.rend()) return false;
-  if (event.pci && !may_have_recovered(machine, *event.pci)) return false;
-  return std::any_of(log.rbegin(), at, [&](const LogLine& line) {
-    if (says_any(line.text, {kNvlinkLoads, kDriverLoads})) return true;
-    const auto other = parse_xid(line.text);
-    return other && other->code == 154 && line.text.ends_with("to 0x0 (None)") && event.pci &&
-           same_slot(*other->pci, *event.pci);
-  });
-}
-
 namespace {
 const Gpu* gpu_of(const Machine& machine, const XidEvent& event) {
   for (const auto& gpu : machine.gpus)
@@ -504,22 +491,61 @@ bool is_fatal_link_event(const XidEvent& event) {
          xid_severity(event.code, event.line) == Severity::error && contains(event.line, " Fatal");
 }
 
-// The driver asked for a reset of the GPU, and asks no more.
-bool was_reset(const Machine& machine, const Gpu& gpu) {
-  return std::ranges::any_of(machine.kernel_log.xids, [&](const XidEvent& event) {
-    if (gpu_of(machine, event) != &gpu) return false;
+// What the log says after an Xid, found in one pass, for a log can have thousands of them.
+class LogAfterXids {
+ public:
+  explicit LogAfterXids(const Machine& machine) : machine_(machine) {
+    const auto& log = machine.kernel_log.lines;
+    for (std::size_t i = 0; i < log.size(); ++i) {
+      if (says_any(log[i].text, {kNvlinkLoads, kDriverLoads})) newest_load_ = i;
+      const auto xid = parse_xid(log[i].text);
+      if (!xid) continue;
+      lines_[{log[i].seconds, log[i].text}] = i;
+      if (xid->code == 154 && xid->pci && log[i].text.ends_with("to 0x0 (None)"))
+        recovered_[slot_of(*xid->pci)] = i;
+    }
+    for (const auto& event : machine.kernel_log.xids)
+      if (const auto* gpu = gpu_of(machine, event); gpu && asked_for_reset(event, *gpu))
+        reset_.insert(gpu);
+  }
+
+  // From before the driver was last loaded, or before the GPU was last recovered (Xid 154 that
+  // tells of no action any more), and the GPU runs now.
+  bool is_past(const XidEvent& event) const {
+    const auto at = lines_.find({event.seconds, event.line});
+    if (event.source != "kernel log" || at == lines_.end()) return false;
+    const auto line = at->second;
+    const auto recovered = event.pci ? recovered_.find(slot_of(*event.pci)) : recovered_.end();
+    return (newest_load_ > line || (recovered != recovered_.end() && recovered->second > line)) &&
+           (!event.pci || may_have_recovered(machine_, *event.pci));
+  }
+  // The driver asked for a reset of the GPU, and asks no more.
+  bool was_reset(const Gpu& gpu) const { return reset_.contains(&gpu); }
+
+ private:
+  static PciAddress slot_of(PciAddress address) {
+    address.function = 0;
+    return address;
+  }
+  static bool asked_for_reset(const XidEvent& event, const Gpu& gpu) {
     return event.code == 154 ? gpu.recovery_action == "none"
                              : event.code == 63 && gpu.remapping.pending == false;
-  });
-}
+  }
+
+  const Machine& machine_;
+  std::map<std::pair<std::optional<double>, std::string_view>, std::size_t> lines_;
+  std::map<PciAddress, std::size_t> recovered_;
+  std::size_t newest_load_ = 0;
+  std::set<const Gpu*> reset_;
+};
 
 // A reset or a reload of the driver sets the volatile counters to zero and takes bad rows out.
-bool traces_are_gone(const Machine& machine, const Gpu& gpu, int code) {
+bool traces_are_gone(const LogAfterXids& log, const Gpu& gpu, int code) {
   const bool clean = gpu.remapping.failed.value_or(false) == false &&
                      gpu.remapping.pending.value_or(false) == false &&
                      gpu.retired.pending.value_or(false) == false;
   // A contained error may be in no counter, nor one that the firmware may have missed.
-  if (is_one_of(code, {94, 140}) && !was_reset(machine, gpu)) return false;
+  if (is_one_of(code, {94, 140}) && !log.was_reset(gpu)) return false;
   if (is_one_of(code, {48, 94, 95, 140, 171, 172}))
     return clean && gpu.ecc.since_boot.uncorrected == 0u && !failed_call(gpu, "cu", 214);
   if (is_one_of(code, {63, 64}))
@@ -538,15 +564,15 @@ std::optional<int> named_cause(const XidEvent& event) {
   return static_cast<int>(*code);
 }
 
-XidState state_of(const Machine& machine, const XidEvent& event) {
-  if (is_past(machine, event)) return XidState::past;
+namespace {
+XidState state_of(const Machine& machine, const LogAfterXids& log, const XidEvent& event) {
+  if (log.is_past(event)) return XidState::past;
   const int code = named_cause(event).value_or(event.code);
   const auto* gpu = gpu_of(machine, event);
   // A container that can read its host's log reads of GPUs that it was not given.
   if (!gpu) return in_container(machine) && event.pci ? XidState::past : XidState::present;
-  if (not_given(machine, *gpu) || traces_are_gone(machine, *gpu, code)) return XidState::past;
-  if (is_fatal_link_event(event))
-    return was_reset(machine, *gpu) ? XidState::past : XidState::present;
+  if (not_given(machine, *gpu) || traces_are_gone(log, *gpu, code)) return XidState::past;
+  if (is_fatal_link_event(event)) return log.was_reset(*gpu) ? XidState::past : XidState::present;
   const bool linked = !gpu->nvlinks.empty() &&
                       std::all_of(gpu->nvlinks.begin(), gpu->nvlinks.end(),
                                   [](const NvLink& link) { return link.up.value_or(false); });
@@ -556,12 +582,23 @@ XidState state_of(const Machine& machine, const XidEvent& event) {
                                   : is_one_of(code, {54, 109, 119, 120}) && computes(machine, *gpu);
   return goes_on ? XidState::survived : XidState::present;
 }
+}  // namespace
+
+std::vector<XidState> xid_states(const Machine& machine) {
+  const LogAfterXids log(machine);
+  std::vector<XidState> states;
+  for (const auto& event : machine.kernel_log.xids) states.push_back(state_of(machine, log, event));
+  return states;
+}
 
 std::vector<const XidEvent*> xids(const Machine& machine, std::initializer_list<int> codes) {
   std::vector<const XidEvent*> found;
-  for (const auto& event : machine.kernel_log.xids)
-    if (is_one_of(event.code, codes) && state_of(machine, event) != XidState::past)
-      found.push_back(&event);
+  std::optional<LogAfterXids> log;
+  for (const auto& event : machine.kernel_log.xids) {
+    if (!is_one_of(event.code, codes)) continue;
+    if (!log) log.emplace(machine);
+    if (state_of(machine, *log, event) != XidState::past) found.push_back(&event);
+  }
   return found;
 }
 

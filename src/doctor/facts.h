@@ -167,16 +167,14 @@ std::size_t load_line(const Machine& machine);
 std::size_t past_until(const Machine& machine);
 std::optional<PciAddress> pci_address_in(std::string_view text);
 
-// From before the driver was last loaded, or before the GPU was last recovered (Xid 154 that tells
-// of no action any more), and the GPU runs now.
-bool is_past(const Machine& machine, const XidEvent& event);
-// What an Xid says of the GPU now. `past`: is_past(), or its own traces (counters, pending flags,
-// recovery action) are known to be gone; or the GPU is another container's. `survived`: the kind
-// that ends a GPU's work, and the GPU answers; or a link's error, and all links are up.
+// What an Xid says of the GPU now. `past`: the driver was loaded or the GPU recovered since, and it
+// runs; or the Xid's own traces (counters, pending flags, recovery action) are known to be gone; or
+// the GPU is another container's. `survived`: the kind that ends a GPU's work, and the GPU answers;
+// or a link's error, and all links are up.
 enum class XidState { present, survived, past };
 // "Ch 00000008 caused by previous Xid 149" of drivers from 580 on.
 std::optional<int> named_cause(const XidEvent& event);
-XidState state_of(const Machine& machine, const XidEvent& event);
+std::vector<XidState> xid_states(const Machine& machine);  // of machine.kernel_log.xids
 // Those that are not past.
 std::vector<const XidEvent*> xids(const Machine& machine, std::initializer_list<int> codes);
 // Adds the Xids of these codes to the GPU's evidence; true when there was one.

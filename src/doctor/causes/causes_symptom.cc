@@ -243,8 +243,10 @@ std::vector<Match> xid_events(const Facts& facts) {
   };
   // What is past is distinguished from what is not.
   std::map<std::tuple<int, std::optional<PciAddress>, XidState>, Seen> events;
-  for (const auto& event : machine.kernel_log.xids) {
-    auto& seen = events[{event.code, event.pci, state_of(machine, event)}];
+  const auto states = xid_states(machine);
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    const auto& event = machine.kernel_log.xids[i];
+    auto& seen = events[{event.code, event.pci, states[i]}];
     if (!seen.first) seen.first = &event;
     seen.last = &event;
     if (!seen.worst ||
