@@ -1,7 +1,9 @@
 gpuready_area(ternary FOLDERS products/ternary WITHOUT "device|suite|c_api|library|report|cli|safetensors" LINK gpuready_base)
 include(${CMAKE_CURRENT_LIST_DIR}/cpu/tiers.cmake)
-gpuready_area(ternary_device FOLDERS products/ternary/device products/ternary/c_api LINK gpuready_ternary gpuready_kernels)
+gpuready_area(ternary_device SMALL FOLDERS products/ternary/device products/ternary/c_api LINK gpuready_ternary gpuready_kernels)
 gpuready_area(ternary_safetensors FOLDERS products/ternary/safetensors LINK gpuready_ternary)
+# Weights by the gigabyte are laid out for GPUs.
+gpuready_optimise(-O2 IN_SMALL products/ternary/device/gpu_layout.cc)
 # The program's verify and bench, which no library has. Plain sums are most of their work.
 gpuready_area(ternary_suite FOLDERS products/ternary/suite LINK gpuready_ternary_device gpuready_ternary_safetensors)
 gpuready_product(ternary gpuready_ternary_suite)
