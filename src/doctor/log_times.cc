@@ -62,14 +62,16 @@ std::optional<LoggedProcess> process_in(std::string_view line) {
   return process;
 }
 
-// Xids of one code and GPU are of one kind, whatever process they name.
+// Xids of one code and GPU are of one kind, whatever process they name. Some processes tell enough.
 Times times_of(const XidEvent& quoted, const std::vector<XidEvent>& events,
                std::vector<LoggedProcess>& processes) {
+  constexpr std::size_t kMostProcesses = 16;
   Times times;
   for (const auto& event : events) {
     if (event.code != quoted.code || event.pci != quoted.pci || !event.seconds) continue;
     times.push_back(*event.seconds);
-    const auto process = process_in(event.line);
+    const auto process =
+        processes.size() < kMostProcesses ? process_in(event.line) : std::nullopt;
     if (process && std::ranges::find(processes, *process) == processes.end())
       processes.push_back(*process);
   }

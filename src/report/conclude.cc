@@ -221,7 +221,9 @@ std::string names_of(const std::vector<ObligationKind>& kinds) {
   return join(names, ", ");
 }
 
-std::string_view no_gpu(const MachineTally& tally) {
+std::string_view no_gpu(const Report& report, const MachineTally& tally) {
+  if (!report.accepted.empty() && !report.machine.gpus.empty())
+    return "No GPU without an accepted finding";
   return tally.display_only > 0 ? "No GPU for compute" : "No GPU";
 }
 
@@ -237,9 +239,9 @@ std::string conclude_check(const Report& report, const MachineTally& tally) {
   if (tally.gpus == 0) {
     const bool passed =
         report.verdicts && !report.verdicts->empty() && !tally.failed && !tally.unknown;
-    if (!passed) return sentence(fmt::format("{} here", no_gpu(tally)), problem);
+    if (!passed) return sentence(fmt::format("{} here", no_gpu(report, tally)), problem);
     // The host, or a software device such as llvmpipe.
-    return sentence(fmt::format("{} here; {} was tested instead and passed", no_gpu(tally),
+    return sentence(fmt::format("{} here; {} was tested instead and passed", no_gpu(report, tally),
                                 report.verdicts->front().subject),
                     problem);
   }
@@ -274,7 +276,7 @@ std::string conclude_doctor(const Report& report, const MachineTally& tally) {
         tally.errors == 0 && !tally.failed ? first_warning(report) : first_problem(report));
   if (tally.usable < tally.required.value_or(0)) return "Fewer GPUs are usable here than required.";
   if (tally.gpus == 0)
-    return fmt::format("{} in this machine, and no error was found.", no_gpu(tally));
+    return fmt::format("{} in this machine, and no error was found.", no_gpu(report, tally));
   const auto gpus = tally.gpus == 1 ? std::string("GPU") : count(tally.gpus, "GPU");
   if (const auto known = first_known_fault(report); !known.empty())
     return sentence(
@@ -291,7 +293,7 @@ std::string conclude_detect(const Report& report, const MachineTally& tally) {
     return "No usable GPU found. Hyper-V gives this machine a GPU partition; `gpuready doctor` "
            "says "
            "what it lacks.";
-  if (tally.gpus == 0) return fmt::format("{} found.", no_gpu(tally));
+  if (tally.gpus == 0) return fmt::format("{} found.", no_gpu(report, tally));
   if (tally.usable == tally.gpus) return count(tally.gpus, "GPU") + " found.";
   return fmt::format("{} found, {} usable. {}; `gpuready doctor` names the cause.",
                      count(tally.gpus, "GPU"), tally.usable, tally.unusable);

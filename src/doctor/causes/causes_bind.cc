@@ -20,8 +20,10 @@ std::vector<Match> held_by(const Facts& facts, Test&& test) {
   std::vector<Match> matches;
   for (const Vendor vendor : kDrivenVendors)
     for (const auto* device : without_driver(facts.machine, vendor))
-      if (device->driver && test(vendor, *device->driver))
+      if (device->driver && test(vendor, *device->driver)) {
         matches.push_back(at_device(facts.machine, *device));
+        matches.back().pci = {device->address};  // NVML may name another function
+      }
   return matches;
 }
 
