@@ -2,8 +2,9 @@
 // work and fsync: on a machine in memory, whose writes cost nothing, with a real child for all
 // accesses of an operation (`GPUREADY __attribute`, asked for a device that does not exist) and the
 // real look at this machine's processes, whose answer is not used. As the floor: without that look,
-// and with `/bin/true` in the child's place, which is started once and asked nothing.
-//   bench_vm_overhead GPUREADY [ROUNDS]
+// and with `/bin/true` in the child's place, which is started once and asked nothing. With another
+// program, its rounds are made in turn with those of the first.
+//   bench_vm_overhead GPUREADY [ROUNDS [OTHER_GPUREADY]]
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -87,22 +88,30 @@ struct Measured {
     looks = kernel.looks;
     processes = kernel.processes;
   }
-  static std::string text(std::vector<double>& times) {
+  static double median(std::vector<double>& times) {
     std::ranges::sort(times);
-    return fmt::format("min {:.1f}, median {:.1f}, max {:.1f} ms", times.front(),
-                       times[times.size() / 2], times.back());
+    return times[times.size() / 2];
   }
-  void print(const char* what) {
+  static std::string text(std::vector<double>& times) {
+    const double middle = median(times);
+    return fmt::format("min {:.1f}, median {:.1f}, max {:.1f} ms", times.front(), middle,
+                       times.back());
+  }
+  void print(const std::string& what) {
     fmt::print("{}, {} accesses, {} rounds: {}\n", what, accesses, times_ms.size(), text(times_ms));
     if (looks > 0)
       fmt::print("  of it {} looks at {} processes: {}\n", looks, processes, text(looks_ms));
   }
 };
 
-void measure(bool is_floor, int rounds) {
-  Measured attaching, detaching;
-  for (int round = 0; round < rounds; ++round) {
-    WithChild kernel(is_floor);
+struct Series {
+  std::string how;
+  std::string helper;  // empty: the floor
+  Measured attaching = {}, detaching = {};
+
+  void run_round() {
+    setenv("GPUREADY_HELPER", helper.c_str(), 1);
+    WithChild kernel(helper.empty());
     kernel.add(kGpu, {});
     kernel.add("0000:17:00.1", {.class_code = "0x040300", .native = "snd_hda_intel"});
     kernel.services = kernel.enabled = {"nvidia-persistenced.service"};
@@ -118,16 +127,27 @@ void measure(bool is_floor, int rounds) {
     });
     detaching.add(detached_ms, kernel);
   }
-  attaching.print(is_floor ? "attach with /bin/true" : "attach");
-  detaching.print(is_floor ? "detach with /bin/true" : "detach");
-}
+  void print() {
+    attaching.print("attach" + how);
+    detaching.print("detach" + how);
+  }
+};
 
 }  // namespace
 }  // namespace gpuready::vm
 
 int main(int count, char** arguments) {
+  using gpuready::vm::Measured;
   if (count < 2) return 2;
-  setenv("GPUREADY_HELPER", arguments[1], 1);
   const int rounds = count > 2 ? std::max(1, std::atoi(arguments[2])) : 40;
-  for (const bool is_floor : {false, true}) gpuready::vm::measure(is_floor, rounds);
+  std::vector<gpuready::vm::Series> all = {{"", arguments[1]}, {" with /bin/true", ""}};
+  if (count > 3) all.push_back({" by " + std::string(arguments[3]), arguments[3]});
+  for (int round = 0; round < rounds; ++round)
+    for (auto& series : all) series.run_round();
+  for (auto& series : all) series.print();
+  if (count > 3)
+    fmt::print(
+        "ratio of the medians: attach {:.2f}, detach {:.2f}\n",
+        Measured::median(all[0].attaching.times_ms) / Measured::median(all[2].attaching.times_ms),
+        Measured::median(all[0].detaching.times_ms) / Measured::median(all[2].detaching.times_ms));
 }

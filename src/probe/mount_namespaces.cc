@@ -12,21 +12,14 @@
 
 #include "base/kernel/mount_table.h"
 #include "base/text.h"
+#include "probe/proc_files.h"
 
 namespace gpuready {
-namespace {
-
-Descriptor open_at(int folder, const std::string& path, int flags) {
-  return Descriptor(::openat(folder, path.c_str(), flags | O_CLOEXEC));
-}
-
-}  // namespace
 
 MountNamespaces::MountNamespaces()
     : own_(open_at(AT_FDCWD, "/proc/self/ns/mnt", O_RDONLY)),
       root_(open_at(AT_FDCWD, "/", O_PATH)),
       proc_(open_at(AT_FDCWD, "/proc", O_PATH)) {
-  ::unshare(CLONE_FS);  // setns(2) refuses threads that share them
   struct stat status = {};
   if (::fstat(own_.get(), &status) == 0) {
     major_ = ::major(status.st_dev);
@@ -38,15 +31,10 @@ MountNamespaces::MountNamespaces()
 
 Result<std::string> MountNamespaces::table() const {
   const std::string path = "thread-self/mountinfo";
-  const auto file = open_at(proc_.get(), path, O_RDONLY);
-  std::string text;
-  char part[16384];
-  for (;;) {
-    const auto size = file ? ::read(file.get(), part, sizeof part) : -1;
-    if (size < 0) return fail_errno("/proc/" + path, errno);
-    if (size == 0) return text;
-    text.append(part, static_cast<std::size_t>(size));
-  }
+  TextReader reader;
+  const auto text = reader.read(proc_.get(), path);
+  if (!text) return fail_errno("/proc/" + path, text.error());
+  return std::string(*text);
 }
 
 Result<void> MountNamespaces::leave() const {
@@ -55,8 +43,9 @@ Result<void> MountNamespaces::leave() const {
   return fail_errno("/proc/self/ns/mnt", errno);
 }
 
-// Another namespace's root and working folder are this process's then, until leave().
+// Another namespace's root and working folder are this thread's then, until leave().
 Result<void> MountNamespaces::read(const Space& space, std::vector<Space>& kept) {
+  ::unshare(CLONE_FS);  // setns(2) refuses threads that share them
   if (::setns(space.file.get(), CLONE_NEWNS) != 0) return fail_errno(space.path, errno);
   const auto text = TRY(table());
   for (const auto line : lines(text)) {
@@ -71,6 +60,7 @@ Result<void> MountNamespaces::read(const Space& space, std::vector<Space>& kept)
 }
 
 Result<void> MountNamespaces::add(const std::string& link, std::uint64_t inode) {
+  const std::lock_guard guard(mutex_);
   if (read_.contains(inode)) return {};
   std::vector<Space> waiting;
   waiting.push_back({inode, link, open_at(AT_FDCWD, link, O_RDONLY)});

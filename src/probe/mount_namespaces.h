@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -16,13 +17,13 @@ namespace gpuready {
 
 class MountNamespaces {
  public:
-  // What this process itself sees is not foreign. The thread gets a root and a working folder of
-  // its own; all calls are for it.
+  // What this process itself sees is not foreign.
   MountNamespaces();
 
   // Reads the table of the namespace that a link of /proc leads to ("/proc/7/ns/mnt",
   // "/proc/7/fd/5"), and those of namespaces that bind mounts in it keep. Namespaces of other kinds
-  // are passed over. Each is read once; one that could not be read is an error each time.
+  // are passed over. Each is read once; one that could not be read is an error each time. May be
+  // called by several threads; each that reads gets a root and a working folder of its own.
   Result<void> add(const std::string& link, std::uint64_t inode);
   // Whether a file on this device is a namespace, of whatever kind.
   bool has_device(unsigned major, unsigned minor) const;
@@ -40,6 +41,7 @@ class MountNamespaces {
   Result<std::string> table() const;
   Result<void> leave() const;
 
+  std::mutex mutex_;
   Descriptor own_, root_, proc_;
   unsigned major_ = 0, minor_ = 0;  // of the filesystem of namespaces
   std::set<std::uint64_t> read_;

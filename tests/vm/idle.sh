@@ -53,6 +53,9 @@ start hold orphan /tmp/own
 disk_held "a process whose first thread has ended" "(hold) holds /dev/nvme0n1 open"
 start hold map /tmp/own
 disk_held "a mapping" "(hold) holds /dev/nvme0n1 open"
+node /tmp/anon_inode:own b /sys/class/block/nvme0n1/dev
+start sh -c 'cd /tmp && exec hold map anon_inode:own'
+disk_held "a mapping of a node that is called as an anonymous file" "(hold) holds /dev/nvme0n1 open"
 start hold sent /tmp/own
 disk_held "a file on its way through a socket" "files that were sent through this socket wait in it"
 start hold ring /tmp/own

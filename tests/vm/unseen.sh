@@ -40,6 +40,7 @@ end
 # Both keep a mount namespace that no process is in.
 start unshare -m sh -c 'mount -t minix /dev/nvme0n1 /mnt && mkdir -p /m9 && mount -t 9p -o trans=virtio,version=9p2000.L tag /m9 && echo held; exec sleep 1000'
 sleep 1000 5</proc/$holder/ns/mnt & pin=$!
+until [ -e /proc/$pin/fd/5 ]; do sleep 1; done
 touch /space && mount --make-private / 2>/dev/null || true
 sleep 1
 end

@@ -1,0 +1,153 @@
+// Real looks at this machine's processes while some hold a node without a driver, which O_PATH
+// opens all the same.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "../../fake_drivers/ask_fake.h"
+#include "base/descriptor.h"
+
+namespace gpuready {
+namespace {
+
+constexpr unsigned kNoDriver = 4000;  // no driver has this major number
+
+class OpenFilesProbe : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = "/tmp/gpuready-nodes-XXXXXX";
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+    if (!can_make_node()) GTEST_SKIP() << "only root may make device nodes";
+  }
+  void TearDown() override {
+    for (const auto process : processes_) {
+      kill(process, SIGKILL);
+      waitpid(process, nullptr, __WALL);
+    }
+    std::filesystem::remove_all(folder_);
+  }
+
+  std::string path_of(unsigned minor) const { return folder_ + "/" + std::to_string(minor); }
+  static std::string name_of(unsigned minor) {
+    return "/dev/char/" + std::to_string(kNoDriver) + ":" + std::to_string(minor);
+  }
+
+  // In a child: returns when `hold` says that it holds the node. The node itself is removed.
+  template <class Hold>
+  pid_t start(unsigned minor, Hold hold) {
+    EXPECT_EQ(mknod(path_of(minor).c_str(), S_IFCHR | 0600, makedev(kNoDriver, minor)), 0);
+    std::array<int, 2> pipe_ends{};
+    EXPECT_EQ(pipe2(pipe_ends.data(), O_CLOEXEC), 0);
+    const pid_t process = fork();
+    if (process == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      hold(path_of(minor), [&] { static_cast<void>(write(pipe_ends[1], "h", 1)); });
+      for (;;) pause();
+    }
+    close(pipe_ends[1]);
+    char held = 0;
+    EXPECT_EQ(read(pipe_ends[0], &held, 1), 1);
+    close(pipe_ends[0]);
+    unlink(path_of(minor).c_str());
+    processes_.push_back(process);
+    return process;
+  }
+
+  static void open_node(const std::string& path) {
+    if (open(path.c_str(), O_PATH | O_CLOEXEC) < 0) _exit(1);
+  }
+
+  static ProbeDocument look() { return testing::ask_fake("open-files", {}); }
+  static Json held_by(const ProbeDocument& document, pid_t process) {
+    return document.value("open(" + std::to_string(process) + ")");
+  }
+
+  std::vector<pid_t> processes_;
+
+ private:
+  bool can_make_node() const {
+    const bool made = mknod(path_of(0).c_str(), S_IFCHR | 0600, makedev(kNoDriver, 0)) == 0;
+    return made && Descriptor(open(path_of(0).c_str(), O_PATH | O_CLOEXEC));
+  }
+  std::string folder_;
+};
+
+TEST_F(OpenFilesProbe, EachOfManyProcessesIsFoundWithItsOwnDevice) {
+  constexpr unsigned kMany = 70;  // enough for all threads of a look
+  for (unsigned minor = 1; minor <= kMany; ++minor)
+    start(minor, [](const std::string& path, auto held) {
+      open_node(path);
+      held();
+    });
+  const auto document = look();
+  for (unsigned minor = 1; minor <= kMany; ++minor)
+    EXPECT_EQ(held_by(document, processes_[minor - 1]), Json{name_of(minor)});
+}
+
+TEST_F(OpenFilesProbe, AThreadWithDescriptorsOfItsOwn) {
+  const auto process = start(1, [](const std::string& path, auto held) {
+    std::thread([&] {
+      if (unshare(CLONE_FILES) != 0) _exit(1);
+      open_node(path);
+      held();
+      for (;;) pause();
+    }).join();
+  });
+  EXPECT_EQ(held_by(look(), process), Json{name_of(1)});
+}
+
+TEST_F(OpenFilesProbe, AProcessWhoseFirstThreadHasEnded) {
+  const auto process = start(1, [](const std::string& path, auto held) {
+    std::thread([path, held] {
+      open_node(path);
+      usleep(200'000);  // the first thread ends meanwhile
+      held();
+      for (;;) pause();
+    }).detach();
+    syscall(SYS_exit, 0);
+  });
+  EXPECT_EQ(held_by(look(), process), Json{name_of(1)});
+}
+
+// The later of them opened it, and the earlier holds it, too.
+TEST_F(OpenFilesProbe, TwoProcessesThatShareTheirDescriptors) {
+  std::array<int, 2> told{};
+  ASSERT_EQ(pipe(told.data()), 0);
+  const auto process = start(1, [&](const std::string& path, auto held) {
+    const auto other = static_cast<pid_t>(
+        syscall(SYS_clone, CLONE_FILES | CLONE_UNTRACED | SIGCHLD, nullptr, nullptr, nullptr, 0));
+    if (other == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      open_node(path);
+      const auto self = getpid();
+      static_cast<void>(write(told[1], &self, sizeof self));
+      held();
+      for (;;) pause();
+    }
+  });
+  pid_t other = 0;
+  ASSERT_EQ(read(told[0], &other, sizeof other), static_cast<ssize_t>(sizeof other));
+  close(told[0]);
+  close(told[1]);
+  const auto document = look();
+  EXPECT_EQ(held_by(document, process), Json{name_of(1)});
+  EXPECT_EQ(held_by(document, other), Json{name_of(1)});
+}
+
+}  // namespace
+}  // namespace gpuready
