@@ -51,7 +51,7 @@ for command in "pack explain code --gpu 8.6" "pack install release --gpu 8.6" "v
   expect_in "--driver new: a version is digits and dots, such as 550 or 535.104.05" "$err$out"
 done
 for command in "detect --timeout" "ternary bench --timeout" "bench run --max-seconds" "bench run --timeout" "pack gc --wait" \
-  "test --duration"; do
+  "test --duration" "slurm install --interval"; do
   expect_exit 2 "$GPUREADY" $command soon
   expect_in "soon is not a time" "$err"
 done

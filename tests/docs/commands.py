@@ -98,6 +98,19 @@ class Commands(unittest.TestCase):
             missing = {option for option in options - named if option.startswith("--")}
             self.assertEqual(missing, set(), " ".join(chain))
 
+    def test_every_time_takes_a_unit(self):
+        seen = 0
+        for chain in sorted(TREE):
+            text = run(*chain, "--help", env={**os.environ, "COLUMNS": "80"}).stdout
+            self.assertNotRegex(text, r"(?m)^  (-\w,)?--[\w-]+ (MS|SECONDS|MINUTES|HOURS|DAYS)\b", " ".join(chain))
+            for option in re.findall(r"(?m)^  (?:-\w,)?(--[\w-]+) TIME\b", text):
+                with self.subTest(" ".join(chain), option=option):
+                    done = run(*chain, option, "1m", "--help")  # values are read first
+                    if done.returncode != 0:
+                        self.assertRegex(done.stderr, r"must be from .* s to .* s")
+                    seen += 1
+        self.assertGreater(seen, 30, "the options were not found")
+
     def test_blocks_run(self):
         done = set()
         for path in DOCUMENTS:
