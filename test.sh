@@ -3,8 +3,9 @@
 #   ./test.sh            format, and the release build with its tests
 #   ./test.sh --sanitize besides, the sanitizer build with its tests, and fuzzing for seconds; unit tests of
 #                        what has no fast kernels run there alone then
-#   ./test.sh --full     besides both, other systems (tests labelled "full"), and the program for aarch64 with
-#                        its quick tests, in an emulator. Continuous integration runs this
+#   ./test.sh --full     besides both, other systems (tests labelled "full"), the program for aarch64 with
+#                        its quick tests, in an emulator, and clang-tidy on sources that the latest commits
+#                        changed, for two minutes. Continuous integration runs this
 #   ./test.sh --aarch64  besides, all tests for aarch64, and a release of both
 #   ./test.sh --tidy     besides, clang-tidy on the sanitizer build
 # What needs a GPU is reported as skipped here; tests/gpu.sh runs it on a GPU machine.
@@ -42,7 +43,7 @@ scripts/check_binary.sh build/release/src/gpuready
 if [ -n "$sanitize" ]; then
   step "sanitizer build (ASan + UBSan, clang 19), and fuzzing"
   scripts/build.sh asan -- -DGPUREADY_TESTS=ON -DGPUREADY_IMAGES="$PWD/build/release"
-  [ -z "$tidy" ] || scripts/lint.sh
+  if [ -n "$tidy" ]; then scripts/lint.sh; elif [ -n "$full" ]; then scripts/lint.sh --changed 120; fi
   tests build/asan "${quick[@]}" -E "^cli\."
   # The release build runs all of the command line's; of them, --full takes every fourth one here, by the commit.
   fourth=(-I "$((0x$(git rev-parse --short=4 HEAD 2>/dev/null || echo 0) % 4 + 1)),,4")

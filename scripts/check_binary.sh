@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What the one binary promises: nothing but glibc's own libraries, no symbol newer than GLIBC_2.28,
-# at most 14 MB stripped, no libcuda or libvulkan to start, full RELRO. The shared library promises the same.
+# stripped no more than most_bytes, no libcuda or libvulkan to start, full RELRO. The shared library promises the same.
 # Says which part of the program takes how many bytes, where the linker wrote a map beside it.
 # Usage: scripts/check_binary.sh BINARY|LIBRARY.so
 set -euo pipefail

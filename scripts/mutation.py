@@ -7,6 +7,7 @@ that reach it, quick ones first, until one fails. docs/building.md explains the 
 """
 import argparse
 import copy
+import fnmatch
 import hashlib
 import json
 import os
@@ -29,12 +30,9 @@ SOURCE = Path(__file__).resolve().parent.parent
 BASE = SOURCE / "build/release"
 WORK = SOURCE / "build/mutation"  # src/ and build/ are mounted over the tree's own; reached/ is all that tests may write to
 
-# Where no survivor is accepted: proof of idleness, manifests and signatures, redaction, exit rules, verdicts, undo.
-PROTECTED = re.compile(
-    r"src/(\w+/)*(vm/(\w+/)*(open_files|storage_use|inventory|readiness|operations|journal|known_steps|perform|plan_(attach|detach)|clean)"
-    r"|release/(manifest|minisign|key_chain)|redaction\.|host/redaction/|jobs/trusted_path"
-    r"|exit_rules|conclude|obligations|accept\.|policy\.|doctor/(engine|causes|diagnose)"
-    r"|health/(\w+/)*(test|rules|judge|clocks|sealed_results|second_look|siblings|sibling_rates|throttle)\.)")
+# Where no survivor is accepted.
+PROTECTED = re.compile("|".join(fnmatch.translate(line) for line in (SOURCE / "scripts/protected.txt").read_text().splitlines()
+                                if line and not line.startswith("#")))
 LEFT_OUT = re.compile(r"src/kernels/(cuda|hip|vulkan)/|/c_api|main\.cc$|apple|metal"
                       r"|report/.*(html|terminal|markdown|text)|cli/(man_pages|option_text|terminal|command_line)")  # decide nothing
 OTHER_TESTS = re.compile(r"(layout|docs|package|spirv|schema|examples?|ptx|ptx_bench|ptx_ternary)[._]")  # of more than the code

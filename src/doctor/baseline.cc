@@ -191,7 +191,7 @@ class Comparison {
 
   const Machine& before_;
   const Machine& now_;
-  std::vector<doctor::Told> told_;
+  std::vector<doctor::ReportedCause> told_;
 };
 
 }  // namespace

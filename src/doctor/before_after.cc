@@ -68,7 +68,7 @@ void hold_to_limit(const doctor::CounterLimit& limit, const std::vector<doctor::
 
 std::vector<Finding> compare_before_and_after(const Machine& before, const Machine& after,
                                               double seconds) {
-  std::vector<doctor::Told> told;
+  std::vector<doctor::ReportedCause> told;
   const auto tell = [&](std::string_view id, Match match) {
     told.push_back(doctor::tell(doctor::find_cause(id), std::move(match), after));
   };

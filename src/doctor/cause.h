@@ -17,12 +17,12 @@
 
 namespace gpuready::doctor {
 
-struct Told;
+struct ReportedCause;
 struct Facts {
   const Machine& machine;
   const DiagnoseOptions& options;
-  const std::set<int>& blamed;    // GPUs that an error of an earlier row concerns
-  const std::vector<Told>& told;  // by the earlier rows
+  const std::set<int>& blamed;             // GPUs that an error of an earlier row concerns
+  const std::vector<ReportedCause>& told;  // by the earlier rows
 };
 
 // What a match says about the machine as it is now.
@@ -111,7 +111,7 @@ struct Cause {
   bool apart = false;  // one finding for each match: its evidence does not say whose it is
 };
 
-struct Told {
+struct ReportedCause {
   const Cause* cause = nullptr;
   Finding finding;
   Standing standing = Standing::present;
@@ -121,13 +121,13 @@ struct Told {
 
 // What a row's cure costs, where nothing of the machine changes it.
 CureTerms terms_of(const Cause& cause);
-Told tell(const Cause& cause, Match match, const Machine& machine);
+ReportedCause tell(const Cause& cause, Match match, const Machine& machine);
 // Whether a root explains a consequence; by_rows(): its row lists the consequence's id, and both
 // concern the same GPUs.
-using Explains = std::function<bool(const Told& root, const Told& folded)>;
-bool by_rows(const Told& root, const Told& folded);
+using Explains = std::function<bool(const ReportedCause& root, const ReportedCause& folded)>;
+bool by_rows(const ReportedCause& root, const ReportedCause& folded);
 // Errors first, else in the order in which they were told.
-std::vector<Finding> fold(std::vector<Told> told, const Machine& machine,
+std::vector<Finding> fold(std::vector<ReportedCause> told, const Machine& machine,
                           const Explains& explains = by_rows);
 
 // The rows that diagnose() runs, in root order: of two that could both be reported, the earlier one

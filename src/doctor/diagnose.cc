@@ -26,7 +26,7 @@ bool blames(const Finding& finding, const Gpu& gpu) {
 }
 
 std::vector<Finding> diagnose(const Machine& machine, const DiagnoseOptions& options) {
-  std::vector<doctor::Told> told;
+  std::vector<doctor::ReportedCause> told;
   std::set<int> blamed;
   const doctor::Facts facts{machine, options, blamed, told};
   for (const auto& cause : doctor::causes()) {

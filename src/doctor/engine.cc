@@ -108,16 +108,17 @@ bool lists(const Cause& cause, std::string_view id) {
 }
 
 // GPUs that were set aside on purpose explain no failure of the others.
-bool chosen_for_all(const std::vector<Told>& told, const Told& root, const Finding& folded) {
+bool chosen_for_all(const std::vector<ReportedCause>& told, const ReportedCause& root,
+                    const Finding& folded) {
   return std::ranges::all_of(folded.gpus, [&](int gpu) {
-    return std::ranges::any_of(told, [&](const Told& each) {
+    return std::ranges::any_of(told, [&](const ReportedCause& each) {
       const auto& gpus = each.finding.gpus;
       return each.cause == root.cause && std::ranges::find(gpus, gpu) != gpus.end();
     });
   });
 }
 
-void find_roots(std::vector<Told>& told, const Explains& explains) {
+void find_roots(std::vector<ReportedCause>& told, const Explains& explains) {
   for (std::size_t i = 0; i < told.size(); ++i) {
     told[i].root = i;
     for (std::size_t k = 0; k < told.size(); ++k) {
@@ -144,7 +145,7 @@ bool is_step(Action action) {
 
 // A consequence that is worse than its cause, or needs a stronger cure, changes the cause: no one
 // reads on below a warning that wants a look.
-void raise(Told& root, Told& folded) {
+void raise(ReportedCause& root, ReportedCause& folded) {
   if (folded.finding.id == kExpectedGpuCount) return;  // what was asked for, and no fault
   auto& severity = folded.finding.severity;
   if (root.standing == Standing::chosen) severity = std::min(severity, root.finding.severity);
@@ -205,7 +206,7 @@ void merge_or_add(std::vector<Finding>& findings, Finding finding, bool apart) {
 
 CureTerms terms_of(const Cause& cause) { return cause.terms.value_or(usual_terms(cause.action)); }
 
-Told tell(const Cause& cause, Match match, const Machine& machine) {
+ReportedCause tell(const Cause& cause, Match match, const Machine& machine) {
   weigh_log(cause, machine, match);
   if (in_container(machine) && !cause.in_container.cure.empty()) {
     match.cure = std::string(cause.in_container.cure);
@@ -213,7 +214,7 @@ Told tell(const Cause& cause, Match match, const Machine& machine) {
     match.action = cause.in_container.action;
     match.terms = kAtLaunch;
   }
-  Told told{.cause = &cause, .finding = {}, .standing = match.standing};
+  ReportedCause told{.cause = &cause, .finding = {}, .standing = match.standing};
   Finding& finding = told.finding;
   finding.id = match.id.value_or(std::string(cause.id));
   finding.severity = match.severity.value_or(cause.severity);
@@ -233,11 +234,11 @@ Told tell(const Cause& cause, Match match, const Machine& machine) {
   return told;
 }
 
-bool by_rows(const Told& root, const Told& folded) {
+bool by_rows(const ReportedCause& root, const ReportedCause& folded) {
   return lists(*root.cause, folded.finding.id) && covers(root.finding, folded.finding);
 }
 
-std::vector<Finding> fold(std::vector<Told> told, const Machine& machine,
+std::vector<Finding> fold(std::vector<ReportedCause> told, const Machine& machine,
                           const Explains& explains) {
   find_roots(told, explains);
   for (std::size_t i = 0; i < told.size(); ++i)

@@ -30,7 +30,7 @@ constexpr TrialSize kTrialSizes[] = {
 };
 
 struct Tally {
-  std::uint64_t trials = 0, as_it_must = 0, placed = 0;
+  std::uint64_t trials = 0, as_expected = 0, placed = 0;
 };
 
 // Whether the test says where the faults were.
@@ -41,8 +41,8 @@ bool tells_places(const TestOptions& options) {
 
 std::string describe(const TestOptions& options, const Tally& tally) {
   if (!options.inject)
-    return fmt::format("{} of {} clean runs passed", tally.as_it_must, tally.trials);
-  return fmt::format("{} of {} injected {} faults were found", tally.as_it_must, tally.trials,
+    return fmt::format("{} of {} clean runs passed", tally.as_expected, tally.trials);
+  return fmt::format("{} of {} injected {} faults were found", tally.as_expected, tally.trials,
                      to_string(options.inject->kind));
 }
 
@@ -50,7 +50,7 @@ void conclude(Verdict& verdict, const TestOptions& options, const Tally& tally,
               const std::string& first_miss) {
   verdict.metrics = {
       {"trials", static_cast<double>(tally.trials), "1", {}, {}},
-      {"detected", static_cast<double>(tally.as_it_must), "1", static_cast<double>(tally.trials),
+      {"detected", static_cast<double>(tally.as_expected), "1", static_cast<double>(tally.trials),
        "the matrix of faults and tests"},
   };
   if (tells_places(options))
@@ -60,7 +60,7 @@ void conclude(Verdict& verdict, const TestOptions& options, const Tally& tally,
   if (tally.trials == 0) {
     verdict.status = VerdictStatus::inconclusive;
     verdict.reason = "interrupted before the first trial ended";
-  } else if (tally.as_it_must == tally.trials && tally.placed == tally.trials) {
+  } else if (tally.as_expected == tally.trials && tally.placed == tally.trials) {
     verdict.status = VerdictStatus::passed;
   } else {
     verdict.status = VerdictStatus::failed;
@@ -113,7 +113,7 @@ Verdict self_test(std::span<Device* const> devices, const TestOptions& options,
         result.status == (trial.inject ? VerdictStatus::failed : VerdictStatus::passed);
     const bool placed = reports_exact_places(trial, result);
     ++tally.trials;
-    tally.as_it_must += right;
+    tally.as_expected += right;
     tally.placed += placed;
     if ((!right || !placed) && first_miss.empty())
       first_miss = fmt::format("{}: {}", to_string(result.status), result.reason);

@@ -29,10 +29,7 @@ bool has_uuid(const Gpu& gpu, std::string_view word) {
 }
 bool has_capability(const Gpu& gpu, std::string_view word) {
   if (gpu.gfx_target && word == *gpu.gfx_target) return true;
-  if (!gpu.compute_capability) return false;
-  std::string digits = *gpu.compute_capability;
-  std::erase(digits, '.');
-  return word == *gpu.compute_capability || word == "sm_" + digits;
+  return gpu.compute_capability && names_capability(*gpu.compute_capability, word);
 }
 bool is_model(const Gpu& gpu, std::string_view word) { return names_model(gpu.name, word); }
 
@@ -61,6 +58,12 @@ std::unexpected<Error> refused(std::string_view option, std::string_view word,
 }
 
 }  // namespace
+
+bool names_capability(std::string_view capability, std::string_view word) {
+  std::string digits(capability);
+  std::erase(digits, '.');
+  return word == capability || word == "sm_" + digits;
+}
 
 bool names_model(std::string_view name, std::string_view model) {
   constexpr std::string_view kWordBreaks = " -_/()[]{},:@`";

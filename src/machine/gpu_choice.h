@@ -19,6 +19,8 @@ inline constexpr const char* kGpuWords =
 // "H100" and "h100 80gb" name "NVIDIA H100 80GB HBM3". "A10" does not name "NVIDIA A100", nor
 // "RTX 3080" the RTX 3080 Ti.
 bool names_model(std::string_view name, std::string_view model);
+// "9.0" and "sm_90" name capability 9.0.
+bool names_capability(std::string_view capability, std::string_view word);
 
 // The GPUs that `word` names: every one of a model or a capability. An error lists what is here.
 Result<std::vector<const Gpu*>> gpus_named(const Machine& machine, std::string_view option,

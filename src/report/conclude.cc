@@ -52,7 +52,7 @@ std::string cannot_tell(const Machine& machine) {
 
 // What the answer adds about the GPUs, each text with those that it is true of: "host link, burn",
 // "clock (GPU 3)".
-class Told {
+class GpuRemarks {
  public:
   void add(std::string text, int gpu) {
     const auto known = std::ranges::find(texts_, text, &Entry::text);
@@ -83,7 +83,7 @@ class Told {
 };
 
 struct Notes {
-  Told not_judged, accepted, settings;
+  GpuRemarks not_judged, accepted, settings;
 };
 Notes notes_of(const Report& report) {
   Notes notes;
@@ -257,7 +257,7 @@ std::string conclude_check(const Report& report, const MachineTally& tally) {
   const bool whole = problem.empty() && tally.unusable.empty();
   Notes notes = notes_of(report);
   if (!whole) notes.not_judged = {};
-  const auto add = [&](std::string_view title, const Told& told) {
+  const auto add = [&](std::string_view title, const GpuRemarks& told) {
     if (!told.empty()) text += fmt::format("; {}: {}", title, told.text(tally.gpus));
   };
   add("not judged", notes.not_judged);

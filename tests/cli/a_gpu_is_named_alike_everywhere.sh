@@ -34,7 +34,19 @@ for command in "check --device" "selftest --device" "bench run --gpu" "ternary v
   expect_exit 2 "$GPUREADY" $command nine
   expect_in "${command##* } nine: no such GPU here: " "$err$out"
 done
+# An index of CUDA or Vulkan that is not here, too: no executor decides otherwise.
+for name in cuda:9 vulkan:7 cuda:GPU-ffffffff vulkan:0123456789abcdef0123456789abcdef; do
+  for command in "ternary verify" "ternary bench"; do
+    expect_exit 2 "$GPUREADY" $command --device $name
+    expect_in "--device $name: no such GPU here: " "$err$out"
+  done
+done
 # A GPU to decide for need not be here.
+for name in 9.0 sm_90 H100 10de:2330; do
+  expect_exit 0 "$GPUREADY" vm compat --image-cuda 12.9 --driver 580.65.06 --gpu "$name" --json -
+  [ "$(jq -r .gpu.architecture <<<"$out")" = Hopper ] || die "$name: $out"
+done
+expect_exit 1 "$GPUREADY" vm compat --image-cuda 12.9 --driver 590.44.01 --gpu 7.0
 for name in 8.6 sm_86 A10 "RTX 3090"; do
   expect_exit 0 "$GPUREADY" pack explain code --gpu "$name" --driver 550 --json -
   [ "$(jq -r '.gpus[].target' <<<"$out")" = "$(jq -r '.gpus[].target' <<<"$out" | head -n 1)" ] || die "$name: $out"
@@ -51,7 +63,7 @@ for command in "pack explain code --gpu 8.6" "pack install release --gpu 8.6" "v
   expect_in "--driver new: a version is digits and dots, such as 550 or 535.104.05" "$err$out"
 done
 for command in "detect --timeout" "ternary bench --timeout" "bench run --max-seconds" "bench run --timeout" "pack gc --wait" \
-  "test --duration"; do
+  "test --duration" "slurm install --interval"; do
   expect_exit 2 "$GPUREADY" $command soon
   expect_in "soon is not a time" "$err"
 done

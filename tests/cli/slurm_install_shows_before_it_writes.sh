@@ -6,7 +6,7 @@ install() { expect_exit "$1" "$GPUREADY" slurm install --conf "$PWD/etc/slurm.co
 install 0
 expect_in "HealthCheckProgram=$PWD/etc/gpuready/health" "$out"
 [ "$(ls etc)" = slurm.conf ] && [ "$(cat etc/slurm.conf)" = "ClusterName=c" ] || die "it was written"
-install 0 --write --interval 120
+install 0 --write --interval 2m
 grep -qx "HealthCheckInterval=120" etc/slurm.conf || die "$(cat etc/slurm.conf)"
 expect_in "slurm health" "$(cat etc/gpuready/health)"
 expect_exit 0 env -i SLURMD_NODENAME=n1 PWD=/ etc/gpuready/epilog

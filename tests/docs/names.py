@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""What comments and documents name exists: files (`plan.h`, `docs/pack.md`) and functions (`diagnose()`).
+"""What comments and documents name exists: files (`plan.h`, `docs/pack.md`), functions (`diagnose()`) and constants
+(`kLimit`; "`kLimit` in `src/area/rules.cc`": in that file).
 
 usage: names.py SOURCE_FOLDER
 
@@ -14,6 +15,7 @@ SOURCE = pathlib.Path(sys.argv[1])
 C_LIKE = {".cc", ".h", ".hpp", ".c", ".cu", ".cuh", ".comp"}
 TOKEN = re.compile(r"""(?P<comment>//[^\n]*|/\*.*?\*/)|(?P<code>R"(?P<d>[^(\s]*)\(.*?\)(?P=d)"|"(?:\\.|[^"\\\n])*")""", re.S | re.X)
 FILE = re.compile(r"(?<![\w/.*{}~:>-])((?:[\w.-]+/)*[\w.-]*\w\.(?:h|hpp|cc|c|cu|cuh|py|sh|md|awk|cmake|txt))(?![\w/*{}-]|\.\w)")
+CONSTANT = re.compile(r"(?<![\w.:/-])`?(k[A-Z][a-z]\w*)\b`?(?:\s+in\s+`([\w/]+\.\w+)`)?")
 FUNCTION = re.compile(r"(?<![\w:.>~@$-])((?:\w+::)*~?[a-z]\w{3,})\(\)")
 FOLDERS = ("src", "include", "tests", "docs", "scripts", "cmake", "adapters", "examples", "benchmarks", "schema",
            "packaging", "bindings")
@@ -24,7 +26,7 @@ known_files = {"/" + str(path.relative_to(SOURCE)) for path in paths}
 suffixes = {name[index + 1:] for name in known_files for index, letter in enumerate(name) if letter == "/"}
 others = set((SOURCE / "tests/docs/names_of_others.txt").read_text().split())
 
-code = set()
+code, code_of = set(), {}  # the words; by file
 comments = []  # (path, line, text)
 for path in sorted(paths):
     name = str(path.relative_to(SOURCE))
@@ -33,7 +35,8 @@ for path in sorted(paths):
         comments.append((name, 1, re.sub(r"(?s)```.*?```", lambda block: "\n" * block.group(0).count("\n"), text)))
     elif path.suffix in C_LIKE:
         text = path.read_text(errors="replace")
-        code |= set(re.findall(r"\w+", TOKEN.sub(lambda m: "" if m["comment"] else m.group(0), text)))
+        code_of[name] = set(re.findall(r"\w+", TOKEN.sub(lambda m: "" if m["comment"] else m.group(0), text)))
+        code |= code_of[name]
         if not name.startswith("tests/"):
             comments += [(name, text.count("\n", 0, m.start()) + 1, m.group(0)) for m in TOKEN.finditer(text) if m["comment"]]
     elif path.suffix in {".py", ".sh", ".rs", ".awk", ".cmake"}:
@@ -50,6 +53,11 @@ for name, line, text in comments:
             used.add(word)
             continue
         problems.append(f"{name}:{line + text.count(chr(10), 0, match.start())}: no file {word}")
+    for match in CONSTANT.finditer(text):
+        word, file = match.groups()
+        looked += 1
+        if word not in code or file and not any(word in words for path, words in code_of.items() if ("/" + path).endswith("/" + file)):
+            problems.append(f"{name}:{line + text.count(chr(10), 0, match.start())}: no constant {word}{' in ' + file if file else ''}")
     for match in FUNCTION.finditer(text):
         word = match.group(1)
         looked += 1

@@ -1,19 +1,28 @@
 #!/usr/bin/env bash
 # Only the core, and the core with each product: each builds, offers what it has, and says what it lacks.
 # The last also with the system's shared libraries.
-# Usage: products.sh [--part] SOURCE_FOLDER BUILD_FOLDER IMAGES_FOLDER
+# Usage: products.sh [--part] SOURCE_FOLDER BUILD_FOLDER IMAGES_FOLDER PRODUCT...
+#   PRODUCT...: all of GPUREADY_PRODUCTS, which CMake passes
 #   --part: the core, and one product, which the commit chooses
 set -euo pipefail
 part=
 [ "${1:-}" != --part ] || { part=yes; shift; }
 source=$1 build=$2 images=$3
+shift 3
+products=("$@") built=(core)
+[ $# -gt 0 ] || { sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+# A command of each product that ends with exit code 0.
 declare -A probe=([ternary]="ternary verify --help" [pack]="pack inspect $build/src/gpuready" [bench]="bench run --help"
   [vm]="vm list --replay $source/tests/machines/vm-host-h100/machine.json"
   [fleet]="fleet merge --help"
-  [slurm]="slurm health --node n --replay $source/tests/machines/base-h100x1/machine.json")
+  [slurm]="slurm health --node n --replay $source/tests/machines/base-h100x1/machine.json"
+  [exporter]="exporter --once --replay $source/tests/machines/base-h100x1/machine.json"
+  [kubernetes]="kubernetes features --replay $source/tests/machines/base-h100x1/machine.json")
 fail() { echo "GPUREADY_ONLY=$only: $*" >&2; exit 1; }
 
-products=(ternary pack bench vm fleet slurm) built=(core)
+for product in "${products[@]}"; do
+  [ -n "${probe[$product]:-}" ] || { echo "no command of $product is known that shows that it is built" >&2; exit 1; }
+done
 if [ -n "$part" ]; then
   built+=("${products[0x$(git -C "$source" rev-parse --short=4 HEAD 2>/dev/null || echo 0) % ${#products[@]}]}")
 else

@@ -82,9 +82,9 @@ constexpr EccXid kEccXids[] = {
 // "amdgpu 0000:c3:00.0: amdgpu: 2 uncorrectable hardware errors detected in umc block"; newer
 // drivers write "N new uncorrectable hardware errors ..." (Linux, amdgpu_ras.c).
 bool tells_of_uncorrectable(std::string_view line) {
-  constexpr std::string_view kTold = "amdgpu: ...uncorrectable hardware errors detected";
-  if (!says_any(line, {kTold})) return false;
-  const auto at = line.find(kTold.substr(kTold.find("...") + 3));
+  constexpr std::string_view kReportedLine = "amdgpu: ...uncorrectable hardware errors detected";
+  if (!says_any(line, {kReportedLine})) return false;
+  const auto at = line.find(kReportedLine.substr(kReportedLine.find("...") + 3));
   const auto words = split(line.substr(0, at), " ");
   for (std::size_t back = 1; back <= 2 && back <= words.size(); ++back)
     if (const auto count = parse_uint(words[words.size() - back])) return *count > 0;

@@ -40,7 +40,7 @@ std::string subject(const Machine& machine, const KnownFault& fault) {
 }
 
 // A finding that the row may explain, as far as the finding itself tells.
-bool is_symptom(const Told& told, const KnownFault& fault) {
+bool is_symptom(const ReportedCause& told, const KnownFault& fault) {
   const auto& finding = told.finding;
   if (finding.severity == Severity::info) return false;
   const auto ids = split(fault.symptoms, " ");
@@ -65,11 +65,12 @@ std::vector<Match> known(const Facts& facts) {
   for (const auto& fault : known_faults()) {
     if (matches.size() == kFaultsMax) break;
     if (told.contains(fault.symptoms)) continue;
-    auto symptoms =
-        facts.told | std::views::filter([&](const Told& each) { return is_symptom(each, fault); });
+    auto symptoms = facts.told | std::views::filter([&](const ReportedCause& each) {
+                      return is_symptom(each, fault);
+                    });
     if (symptoms.empty() && !fault.severe) continue;
     const auto gpus = concerned(machine, fault);
-    const auto symptom = std::ranges::find_if(symptoms, [&](const Told& each) {
+    const auto symptom = std::ranges::find_if(symptoms, [&](const ReportedCause& each) {
       return each.finding.gpus.empty() || overlap(each.finding.gpus, gpus);
     });
     if (gpus.empty() || (symptom == symptoms.end() && !fault.severe)) continue;

@@ -27,7 +27,7 @@ struct Counted {
 };
 
 // What the counters of one function tell since boot, and is worth telling.
-std::vector<Counted> worth_telling(const Machine& machine, const PcieErrors& errors) {
+std::vector<Counted> notable_counters(const Machine& machine, const PcieErrors& errors) {
   std::vector<Counted> found;
   if (const auto fatal = errors.fatal.value_or(0); fatal > 0)
     found.push_back({Gravity::fatal, "aer_dev_fatal", fatal});
@@ -49,7 +49,7 @@ std::vector<Counted> worth_telling(const Machine& machine, const PcieErrors& err
 LinkErrorsByPlace errors_of(const Machine& machine) {
   auto all = logged_link_errors(machine);
   const auto add = [&](const PciAddress& at, const PcieErrors& errors) {
-    for (const auto& counted : worth_telling(machine, errors)) {
+    for (const auto& counted : notable_counters(machine, errors)) {
       auto& known = all[{at, counted.gravity}];
       const auto count = static_cast<std::size_t>(counted.count);
       if (known.details >= count) continue;

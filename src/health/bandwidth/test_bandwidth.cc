@@ -23,7 +23,7 @@ constexpr ByLevel<Effort> kEfforts = {{{16 * MiB, 64 * MiB, {}},
                                        {512 * MiB, 4 * GiB, CopyEffort{100, 3}},
                                        {GiB, 4 * GiB, CopyEffort{250, 10}}}};
 
-constexpr std::array<std::pair<const char*, const char*>, 3> kTold = {
+constexpr std::array<std::pair<const char*, const char*>, 3> kReportedRates = {
     {{"h2d_pinned_rate", "; host to device "},
      {"d2h_pinned_rate", ", device to host "},
      {"dram_copy_rate", ", device copy "}}};
@@ -127,7 +127,7 @@ void BandwidthTest::conclude() {
                                      a_->bytes(),
                                      {options_.link_generation, options_.link_width},
                                      options_.link_excuse});
-  for (const auto& [name, text] : kTold)
+  for (const auto& [name, text] : kReportedRates)
     if (const Metric* metric = find_metric(name)) reason += text + format_rate(metric->value);
   notes_.insert(notes_.end(), judged.notes.begin(), judged.notes.end());
   if (judged.below.empty() && !judged.unclear.empty())

@@ -37,7 +37,7 @@ milliseconds test_limit(const TestJob& job, const WorkerLimits& limits) {
   return by_level + milliseconds(static_cast<long>(options.duration_s.value_or(0) * 1000));
 }
 
-void tell_who(const TestJob& job, Verdict& verdict) {
+void identify_subject(const TestJob& job, Verdict& verdict) {
   verdict.test = job.test->name;
   verdict.subject = job.subject;
   const DeviceChoice& device = job.devices.front();
@@ -165,7 +165,7 @@ std::string TestWatch::reason_of(const JobOutcome& outcome) const {
 }
 
 void TestWatch::conclude(VerdictStatus status, std::string reason) {
-  tell_who(job_, verdict_);
+  identify_subject(job_, verdict_);
   verdict_.status = status;
   verdict_.reason = printable(reason);
   if (verdict_.duration_ms == 0) verdict_.duration_ms = elapsed_ms(started_);

@@ -16,7 +16,7 @@ namespace gpuready {
 std::chrono::milliseconds test_limit(const TestJob& job, const WorkerLimits& limits);
 
 // Who is tested, as the parent knows it, beside what a child has told of itself.
-void tell_who(const TestJob& job, Verdict& verdict);
+void identify_subject(const TestJob& job, Verdict& verdict);
 
 class TestWatch {
  public:

@@ -26,14 +26,14 @@ std::set<std::string> needs_of(const TestJob& job) {
 // A verdict on what was not run any more.
 Verdict never_begun(const TestJob& job) {
   Verdict verdict;
-  tell_who(job, verdict);
+  identify_subject(job, verdict);
   verdict.reason = "interrupted before it began";
   return verdict;
 }
 
 Verdict refused(const TestJob& job, const std::string& why) {
   Verdict verdict;
-  tell_who(job, verdict);
+  identify_subject(job, verdict);
   verdict.reason = why;
   return verdict;
 }

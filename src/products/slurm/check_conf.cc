@@ -559,7 +559,7 @@ std::vector<HookLine> hook_lines(const ConfView& view) {
 
 std::vector<Finding> check_conf(const ConfView& view) {
   if (gpus(view).empty() && promised(view).count == 0) return {};
-  std::vector<doctor::Told> told;
+  std::vector<doctor::ReportedCause> told;
   for (const ConfCause& row : conf_causes())
     for (Match& match : row.look(view))
       told.push_back(doctor::tell(row, std::move(match), view.machine));

@@ -40,11 +40,11 @@ Decision with_causes(const Situation& s, Owner owner) {
   if (owner == Owner::perhaps_us)
     return nothing("the node's reason reads as ours, but no record says that it is: left as it is");
   if (owner == Owner::others)
-    return nothing("somebody else gave the node its reason: left as it is");
+    return nothing("another user or program gave the node its reason: left as it is");
   if (const auto state = held_by_others(s.node))
     return nothing(fmt::format("the node is {}: left as it is", *state));
   if (owner == Owner::nobody && s.node.drained())
-    return nothing("somebody else drained the node, without a reason: left as it is");
+    return nothing("another user or program drained the node, without a reason: left as it is");
   if (owner == Owner::us && s.rehearses && !is_rehearsal(s.node.reason))
     return nothing("the node is drained for a cause of its own: left as it is");
   const bool told = owner == Owner::us && is_rehearsal(s.node.reason) == s.rehearses &&
@@ -125,7 +125,7 @@ std::optional<Record> record_after(const Situation& s, const Decision& decision,
     record.boot_id = s.boot_id;
     forget(record);
   } else if (s.causes.empty() && s.determined && owner_of(s.node, s.record) != Owner::us) {
-    // Somebody resumed the node, or made its reason theirs.
+    // A user resumed the node, or changed its reason.
     forget(record);
   }
   return record;

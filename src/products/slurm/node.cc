@@ -12,8 +12,8 @@ namespace {
 
 enum class Means {
   serves,   // jobs, or could
-  drained,  // by somebody
-  apart,    // somebody else or Slurm itself decides about it
+  drained,  // by anyone
+  apart,    // another user or Slurm itself decides about it
 };
 struct State {
   std::string_view name;

@@ -22,7 +22,7 @@ struct Node {
 // The node of this name in that text, of Slurm 22.05 or newer.
 Result<Node> parse_node(std::string_view text, std::string_view name);
 
-// A state in which somebody else, or Slurm itself, decides about the node: down, failed, in
+// A state in which another user, or Slurm itself, decides about the node: down, failed, in
 // maintenance, rebooting, powered off. Absent: none.
 std::optional<std::string> held_by_others(const Node& node);
 // Whether every state is one that we know a healthy node or one that we drained to have.

@@ -95,11 +95,11 @@ void add_tests(const Report& report, const Summary& summary, Exposition& out) {
 
 // The last of what was sampled, in base units.
 void add_samples(const Report& report, Exposition& out) {
-  struct Told {
+  struct SampledMetric {
     std::string_view series, name, help;
     double scale = 1;
   };
-  constexpr Told kTold[] = {
+  constexpr SampledMetric kSampledMetrics[] = {
       {"sm_clock", "gpuready_sampled_sm_clock_hertz", "Clock of the multiprocessors.", 1e6},
       {"memory_clock", "gpuready_sampled_memory_clock_hertz", "Clock of the memory.", 1e6},
       {"power", "gpuready_sampled_power_watts", "Power drawn."},
@@ -114,12 +114,12 @@ void add_samples(const Report& report, Exposition& out) {
     for (const Gpu& each : report.machine.gpus)
       if (series.gpu == each.index) gpu = &each;
     if (!gpu) continue;
-    for (const Told& told : kTold) {
-      if (told.series != series.name) continue;
+    for (const SampledMetric& metric : kSampledMetrics) {
+      if (metric.series != series.name) continue;
       for (const auto& [stat, value] :
            {std::pair{"last", series.last}, {"mean", series.mean}, {"max", series.max}})
-        out.add(told.name, "gauge", fmt::format("{} Sampled while the tests ran.", told.help),
-                with(gpu_labels(*gpu), "stat", stat), value * told.scale);
+        out.add(metric.name, "gauge", fmt::format("{} Sampled while the tests ran.", metric.help),
+                with(gpu_labels(*gpu), "stat", stat), value * metric.scale);
     }
     if (const auto event = after_prefix(series.name, "clock_event_"))
       out.add("gpuready_sampled_clock_event_ratio", "gauge",

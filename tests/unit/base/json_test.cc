@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <ctime>
 #include <limits>
 
 #include "base/text.h"
@@ -182,11 +181,9 @@ TEST(ParseJson, SizeIsLimited) {
 
 TEST(ParseJson, TakesLinearTimeForManyKeys) {
   std::string text = "{";
-  for (int i = 0; i < 200'000; ++i) text += "\"k" + std::to_string(i) + "\":0,";
-  const auto start = std::clock();  // the processor's time: the machine may be busy
+  for (int i = 0; i < 600'000; ++i) text += "\"k" + std::to_string(i) + "\":0,";
+  // Looking each key up among those before it would take longer than the test may.
   EXPECT_TRUE(parse_json(text + "\"last\":0}", "t"));
-  // Looking each key up among those before it would take minutes.
-  EXPECT_LT(std::clock() - start, 10 * CLOCKS_PER_SEC);
 }
 
 TEST(JsonReads, AreTypedAndRanged) {

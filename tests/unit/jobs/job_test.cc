@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,6 +22,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
+constexpr milliseconds kHang{60'000};  // after which a wait is given up
+
 Job shell(std::string script) {
   Job command;
   command.program = "/bin/sh";
@@ -32,6 +35,18 @@ JobOutcome must_run(const Job& command) {
   auto result = run_job(command);
   EXPECT_TRUE(result.has_value()) << (result ? "" : result.error().message);
   return result ? *result : JobOutcome{};
+}
+
+// Until the process has ended, reaped or not.
+bool ends(int pid) {
+  const auto state = [&] {
+    std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+    const std::string text((std::istreambuf_iterator<char>(stat)), {});
+    return text.empty() ? 'Z' : state_in_stat(text);
+  };
+  for (const auto give_up = deadline_in(kHang); state() != 'Z' && Clock::now() < give_up;)
+    usleep(1000);
+  return state() == 'Z';
 }
 
 TEST(Job, CollectsOutputAndExitCode) {
@@ -107,37 +122,32 @@ TEST(Job, DeadlineKillsTheWholeGroup) {
   char folder[] = "/tmp/gpuready-process-XXXXXX";
   ASSERT_NE(mkdtemp(folder), nullptr);
   const std::string pid_file = std::string(folder) + "/pid";
-  Job command = shell("sleep 60 & echo $! > " + pid_file + "; echo before; wait");
+  Job command = shell("sleep 600 & echo $! > " + pid_file + "; echo before; wait");
   command.limits.time = milliseconds(200);
   const auto result = must_run(command);
   EXPECT_EQ(result.end, JobEnd::timed_out);
   EXPECT_EQ(result.out, "before\n");
   EXPECT_GE(result.duration_ms, 200);
-  EXPECT_LT(result.duration_ms, 2000);
   int grandchild = 0;
   std::ifstream(pid_file) >> grandchild;
   ASSERT_GT(grandchild, 0);
-  usleep(50'000);
-  std::ifstream stat("/proc/" + std::to_string(grandchild) + "/stat");
-  const std::string text((std::istreambuf_iterator<char>(stat)), {});
-  EXPECT_TRUE(text.empty() || state_in_stat(text) == 'Z') << text;
+  EXPECT_TRUE(ends(grandchild));
   unlink(pid_file.c_str());
   rmdir(folder);
 }
 
 TEST(Job, GrandchildHoldingThePipesDoesNotDelayTheEnd) {
-  const auto start = Clock::now();
-  const auto result = must_run(shell("sleep 3 & echo done"));
+  const auto result = must_run(shell("(sleep 30; echo late) & echo done"));
   EXPECT_EQ(result.out, "done\n");
   EXPECT_EQ(result.end, JobEnd::exited);
-  EXPECT_LT(elapsed_ms(start), 1500);
 }
 
 TEST(Job, GrandchildWritingForEverDoesNotDelayTheEnd) {
-  const auto start = Clock::now();
-  const auto result = must_run(shell("(trap '' PIPE; timeout 3 yes) & sleep 0.1; exit 3"));
+  Job command = shell("(trap '' PIPE; yes) & sleep 0.1; exit 3");
+  command.limits.time = kHang;
+  const auto result = must_run(command);
+  EXPECT_EQ(result.end, JobEnd::exited);
   EXPECT_EQ(result.exit_code, 3);
-  EXPECT_LT(elapsed_ms(start), 2000);
 }
 
 TEST(Job, OutputBeyondTheLimitIsCutAndTold) {
@@ -161,18 +171,21 @@ TEST(Job, ChildThatClosesItsOutputIsStillWaitedFor) {
   EXPECT_GE(result.duration_ms, 200);
 }
 
-TEST(Job, WaitingBurnsNoProcessorTime) {
-  const std::clock_t before = std::clock();
-  must_run(shell("sleep 0.5"));
-  EXPECT_LT(std::clock() - before, CLOCKS_PER_SEC / 20);
-}
-
-TEST(Job, EndIsNoticedAtOnce) {
-  Job command;
-  command.program = "/bin/true";
-  double best_ms = 1e9;
-  for (int i = 0; i < 20; ++i) best_ms = std::min(best_ms, must_run(command).duration_ms);
-  EXPECT_LT(best_ms, 20);  // a waiting loop with a coarse step would never come below its step
+// One wait, which the kernel ends: a loop that spins never gives its core away, and one with steps
+// does so at each of them.
+TEST(Job, WaitingIsOneCallOfTheKernel) {
+  auto child = RunningJob::start(shell("sleep 600"));
+  ASSERT_TRUE(child);
+  const auto times_that_the_core_was_given_away = [] {
+    rusage usage{};
+    getrusage(RUSAGE_THREAD, &usage);
+    return usage.ru_nvcsw;
+  };
+  const auto before = times_that_the_core_was_given_away();
+  poll_jobs({&*child}, deadline_in(milliseconds(500)));
+  const auto times = times_that_the_core_was_given_away() - before;
+  EXPECT_GE(times, 1);
+  EXPECT_LE(times, 5);
 }
 
 TEST(Job, PollReturnsWithPartialDocuments) {
@@ -196,13 +209,12 @@ TEST(Job, PollReturnsAtItsTime) {
   const auto start = Clock::now();
   poll_jobs({&*child}, deadline_in(milliseconds(50)));
   EXPECT_GE(elapsed_ms(start), 50);
-  EXPECT_LT(elapsed_ms(start), 1000);
   EXPECT_FALSE(child->finished());
 }
 
-// Reaps for a second at most, until the process is gone.
-bool is_gone_soon(int pid) {
-  const auto give_up = deadline_in(milliseconds(1000));
+// Reaps until the process is gone.
+bool is_reaped(int pid) {
+  const auto give_up = deadline_in(kHang);
   while (kill(pid, 0) == 0 && Clock::now() < give_up) {
     reap_orphans();
     usleep(1000);
@@ -217,40 +229,32 @@ TEST(Job, DestructorKillsAndNoZombieStays) {
     ASSERT_TRUE(child);
     pid = child->pid();
   }
-  EXPECT_TRUE(is_gone_soon(pid));
+  EXPECT_TRUE(is_reaped(pid));
 }
 
 TEST(Job, ReleasedJobIsReapedAndItsGroupIsKilled) {
-  auto child = RunningJob::start(shell("sleep 30 & echo $!; wait"));
+  auto child = RunningJob::start(shell("sleep 600 & echo $!; wait"));
   ASSERT_TRUE(child);
   while (child->outcome().out.empty()) poll_jobs({&*child}, deadline_in(milliseconds(5000)));
   const auto grandchild = parse_int(trim(child->outcome().out));
   ASSERT_TRUE(grandchild);
   child->release();
   EXPECT_TRUE(child->finished());
-  EXPECT_TRUE(is_gone_soon(child->pid()));
-  usleep(50'000);
-  std::ifstream stat("/proc/" + std::to_string(*grandchild) + "/stat");
-  const std::string text((std::istreambuf_iterator<char>(stat)), {});
-  EXPECT_TRUE(text.empty() || state_in_stat(text) == 'Z') << text;
+  EXPECT_TRUE(is_reaped(child->pid()));
+  EXPECT_TRUE(ends(static_cast<int>(*grandchild)));
 }
 
 TEST(Job, WhatItLeavesRunningInItsGroupEndsWithIt) {
-  const auto result = must_run(shell("sleep 30 & echo $!"));
+  const auto result = must_run(shell("sleep 600 & echo $!"));
   const auto grandchild = parse_int(trim(result.out));
   ASSERT_TRUE(grandchild);
-  usleep(50'000);
-  std::ifstream stat("/proc/" + std::to_string(*grandchild) + "/stat");
-  const std::string text((std::istreambuf_iterator<char>(stat)), {});
-  EXPECT_TRUE(text.empty() || state_in_stat(text) == 'Z') << text;
+  EXPECT_TRUE(ends(static_cast<int>(*grandchild)));
 }
 
 TEST(Job, DaemonThatKeepsThePipesOpenIsNotWaitedFor) {
-  const auto start = Clock::now();
-  const auto result = must_run(shell("setsid sleep 2 & echo done"));
+  const auto result = must_run(shell("setsid sh -c 'sleep 30; echo late' & echo done"));
   EXPECT_EQ(result.end, JobEnd::exited);
   EXPECT_EQ(result.out, "done\n");
-  EXPECT_LT(elapsed_ms(start), 1500);
 }
 
 TEST(Job, ReadsItsInput) {
@@ -273,7 +277,6 @@ TEST(Job, SilenceEndsIt) {
   EXPECT_EQ(result.end, JobEnd::silent);
   EXPECT_EQ(result.out, "1\n2\n3\n4\n");
   EXPECT_GE(result.duration_ms, 700);
-  EXPECT_LT(result.duration_ms, 2500);
 }
 
 TEST(Job, WithAChannelOnlyTheChannelBreaksTheSilence) {
@@ -315,17 +318,14 @@ TEST(Job, CancellationAsksFirst) {
   while (child->text(kChannel).empty()) poll_jobs({&*child}, deadline_in(milliseconds(5000)));
   EXPECT_EQ(child->take_lines(kChannel), std::vector<std::string>{"ready"});
   cancel = true;
-  const auto start = Clock::now();
   while (!child->finished()) poll_jobs({&*child}, Deadline::max(), {.cancel = &cancel});
   EXPECT_EQ(child->outcome().end, JobEnd::cancelled);
   EXPECT_EQ(child->outcome().exit_code, 6);
   EXPECT_EQ(child->take_lines(kChannel), std::vector<std::string>{"stopped"});
-  EXPECT_LT(elapsed_ms(start), 2000);
 }
 
 TEST(Job, CancellationKillsWhatDoesNotStop) {
   const std::atomic<bool> cancel{true};
-  const auto start = Clock::now();
   const auto result = run_jobs(std::vector<Job>{}, {.watch = {.cancel = &cancel}});
   EXPECT_TRUE(result.empty());
   auto child = RunningJob::start(shell("trap '' TERM; echo ready; while :; do sleep 0.1; done"));
@@ -334,7 +334,6 @@ TEST(Job, CancellationKillsWhatDoesNotStop) {
   while (!child->finished()) poll_jobs({&*child}, Deadline::max(), {.cancel = &cancel});
   EXPECT_EQ(child->outcome().end, JobEnd::cancelled);
   EXPECT_EQ(child->outcome().signal, SIGKILL);
-  EXPECT_LT(elapsed_ms(start), 6000);
 }
 
 TEST(Job, ChannelGoesBothWaysAndEnds) {
@@ -422,11 +421,9 @@ TEST(Pool, RunsNoMoreAtOnceThanAllowedInOrder) {
 }
 
 TEST(Pool, OneDeadlineForAll) {
-  const std::vector<Job> jobs(3, shell("sleep 30"));
-  const auto start = Clock::now();
+  const std::vector<Job> jobs(3, shell("sleep 600"));
   const auto outcomes =
       run_jobs(jobs, {.at_once = 2, .watch = {.deadline = deadline_in(milliseconds(200))}});
-  EXPECT_LT(elapsed_ms(start), 2000);
   ASSERT_EQ(outcomes.size(), 3u);
   EXPECT_EQ(outcomes[0]->end, JobEnd::timed_out);
   EXPECT_EQ(outcomes[1]->end, JobEnd::timed_out);
@@ -445,17 +442,16 @@ TEST(Pool, CancellationEndsAllAndBeginsNothing) {
   EXPECT_EQ(outcomes[2].error().kind, ErrorKind::cancelled);
 }
 
-TEST(Job, ManyChildrenRunAtTheSameTime) {
-  const auto start = Clock::now();
-  std::vector<RunningJob> children;
-  std::vector<RunningJob*> waiting;
-  for (int i = 0; i < 8; ++i) children.push_back(std::move(*RunningJob::start(shell("sleep 0.4"))));
-  for (auto& child : children) waiting.push_back(&child);
-  while (!waiting.empty()) {
-    poll_jobs(waiting, deadline_in(milliseconds(5000)));
-    std::erase_if(waiting, [](const RunningJob* child) { return child->finished(); });
-  }
-  EXPECT_LT(elapsed_ms(start), 2000);
+// Each ends when it has seen all others.
+TEST(Pool, RunsAsManyAtOnceAsAllowed) {
+  char folder[] = "/tmp/gpuready-process-XXXXXX";
+  ASSERT_NE(mkdtemp(folder), nullptr);
+  Job job = shell("cd " + std::string(folder) +
+                  "; : >$$; until [ $(ls | wc -l) = 8 ]; do sleep 0.01; done; echo met");
+  job.limits.time = kHang;
+  for (const auto& outcome : run_jobs(std::vector<Job>(8, job), {.at_once = 8}))
+    EXPECT_EQ(outcome->out, "met\n");
+  std::filesystem::remove_all(folder);
 }
 
 TEST(ProcessState, ReadsTheLetterBehindAnyName) {
@@ -510,17 +506,15 @@ TEST(Job, UnkillableChildIsAbandonedAsHung) {
     poll_jobs({&*child}, deadline_in(milliseconds(200)));
     std::ofstream(group + "/cgroup.procs") << pid;
     std::ofstream(group + "/freezer.state") << "FROZEN";
-    const auto start = Clock::now();
     while (!child->finished()) poll_jobs({&*child}, deadline_in(milliseconds(5000)));
     EXPECT_EQ(child->outcome().end, JobEnd::hung);
     EXPECT_TRUE(child->outcome().abandoned);
     EXPECT_EQ(child->outcome().waits_in, *uninterruptible_sleep(pid));
     EXPECT_EQ(child->outcome().out, "before\n");
-    EXPECT_LT(elapsed_ms(start), 3000);
     EXPECT_EQ(open_descriptors(), before) << "it holds no pipe of ours";
   }
   std::ofstream(group + "/freezer.state") << "THAWED";
-  EXPECT_TRUE(is_gone_soon(pid)) << "it is reaped when the driver lets it go";
+  EXPECT_TRUE(is_reaped(pid)) << "it is reaped when the driver lets it go";
   for (int i = 0; i < 100 && rmdir(group.c_str()) != 0; ++i) usleep(10'000);
 }
 

@@ -29,7 +29,7 @@ bool lives(pid_t pid) {
 }
 
 bool is_gone(pid_t pid) {
-  for (const auto until = deadline_in(milliseconds(1000)); lives(pid) && Clock::now() < until;)
+  for (const auto until = deadline_in(milliseconds(60'000)); lives(pid) && Clock::now() < until;)
     usleep(1000);
   return !lives(pid);
 }

@@ -150,7 +150,7 @@ std::string left_out(const std::string& file, const std::string& why) {
 }
 
 // Who may only read the results, or has no space for more, is answered all the same.
-bool is_of_the_place(const Error& error) {
+bool is_write_refusal(const Error& error) {
   constexpr std::array kCodes = {EACCES, EPERM, EROFS, ENOSPC, EDQUOT};
   return std::ranges::find(kCodes, error.code) != kCodes.end();
 }
@@ -184,7 +184,7 @@ Result<History> read_history(Host& host, const std::string& folder, const Histor
     auto text = host.read_believed(path, kMaxDatabaseBytes);
     if (text)
       old = std::move(*text);
-    else if (is_of_the_place(text.error()))
+    else if (is_write_refusal(text.error()))
       history.notes.push_back(not_kept(text.error()));
     else
       return std::unexpected(text.error());
@@ -219,7 +219,7 @@ Result<History> read_history(Host& host, const std::string& folder, const Histor
   const std::size_t removed = TRY(remove_others(database, known, here));
   if (history.added + removed + renamed > 0)
     if (const auto kept = write_file_atomically(path, TRY(database.bytes()), {}, storage); !kept) {
-      if (!is_of_the_place(kept.error())) return std::unexpected(kept.error());
+      if (!is_write_refusal(kept.error())) return std::unexpected(kept.error());
       history.notes.push_back(not_kept(kept.error()));
     }
   for (auto& series : TRY(series_of(database))) {

@@ -13,7 +13,7 @@
 namespace gpuready::pack {
 namespace {
 
-constexpr std::size_t kKeptOutput = 64u << 10, kToldOutput = 500;
+constexpr std::size_t kKeptOutput = 64u << 10, kReportedOutput = 500;
 
 Job model_job(const ModelPlan& plan) {
   Job job = sandbox_job(kModelChild, {plan.folder, plan.library_folders},
@@ -46,7 +46,7 @@ std::optional<std::string> run_model_test(const ModelPlan& plan, const std::atom
   if (!outcome) return printable(outcome.error().message);
   if (outcome->end == JobEnd::exited && outcome->exit_code == 0) return std::nullopt;
   const auto text = trim(outcome->err.empty() ? outcome->out : outcome->err);
-  const auto told = text.substr(text.size() - std::min(text.size(), kToldOutput));
+  const auto told = text.substr(text.size() - std::min(text.size(), kReportedOutput));
   return fmt::format("{}: {}{}{}", plan.model.load.front(), ending_of(*outcome, plan.model),
                      told.empty() ? "" : ": ", printable(told));
 }

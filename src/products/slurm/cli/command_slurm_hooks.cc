@@ -310,8 +310,9 @@ void declare_slurm_health(CommandSpec& command) {
                         "though its record is lost, after a test of this boot has passed"}});
   command.footer =
       "Takes at most 45 s, whatever the drivers and Slurm do. Docs: docs/slurm.md.\nExit codes: 0 "
-      "nothing is wrong; 1 something is, and the node is drained unless the reason is somebody "
-      "else's; 2 wrong usage; 4 not known, or Slurm did not answer.";
+      "nothing is wrong; 1 something is, and the node is drained unless another user or program "
+      "gave "
+      "it its reason; 2 wrong usage; 4 not known, or Slurm did not answer.";
 }
 
 void declare_slurm_prolog(CommandSpec& command) {

@@ -34,7 +34,7 @@ struct InstallOptions {
   Globals globals;
   SlurmNodeOptions slurm;
   std::optional<std::string> folder;
-  std::optional<int> interval_s;
+  double interval_s = 300;
   bool write = false;
 };
 
@@ -68,7 +68,7 @@ Result<int> run_install(const InstallOptions& options) {
                             .folder = options.folder.value_or(folder_of(report.conf) + "/gpuready"),
                             .scontrol = options.slurm.scontrol,
                             .conf = options.slurm.conf ? std::optional(report.conf) : std::nullopt,
-                            .interval_s = options.interval_s.value_or(300)};
+                            .interval_s = static_cast<int>(options.interval_s)};
   if (!choice.folder.starts_with('/'))
     return fail(ErrorKind::bad_input,
                 "--folder " + printable(choice.folder) + ": Slurm wants an absolute path");
@@ -206,9 +206,9 @@ void declare_slurm_install(CommandSpec& command) {
                 .files = Files::written},
                {.name = "--interval",
                 .value = &options->interval_s,
-                .help = "Seconds between health checks (default: 300)",
-                .type = "SECONDS",
-                .range = Range{60, 65535}},
+                .help = "Time between health checks (default: 5m)",
+                .range = Range{60, 65535},
+                .seconds = true},
                conf_option(options->slurm)});
   add_scontrol(command, options->slurm);
   add_output(command, options->globals);

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "cli/terminal.h"
+#include "host/probe_document.h"
 #include "jobs/helper.h"
 #include "jobs/parent_watch.h"
 #include "machine/gpu_choice.h"
@@ -54,15 +55,42 @@ void add_subjects(CommandSpec& command, TernarySubjects& subjects) {
 
 namespace {
 
+// Whether CUDA or Vulkan did not answer, so that a device of theirs may exist.
+bool may_exist(const Machine& machine, const ternary::Target& target) {
+  if (target.kind == ternary::TargetKind::cuda)
+    return std::ranges::any_of(machine.gpus,
+                               [](const Gpu& gpu) { return gpu.vendor == Vendor::nvidia; }) &&
+           std::ranges::none_of(machine.gpus,
+                                [](const Gpu& gpu) { return gpu.cuda_ordinal.has_value(); });
+  const auto& outcome = machine.vulkan.outcome;
+  return outcome != to_string(ProbeOutcome::completed) &&
+         outcome != to_string(ProbeOutcome::no_library);
+}
+
+// "vulkan:0": the form that only these commands take. It also names devices in software.
+bool has_vulkan_device(const Machine& machine, std::string_view id) {
+  const auto& devices = machine.vulkan.devices;
+  const auto index = parse_uint(id);
+  return (index && *index < devices.size()) ||
+         std::ranges::any_of(devices, [&](const VulkanDevice& device) {
+           return device.uuid && equals_ignore_case(*device.uuid, id);
+         });
+}
+
 // An executor, one of its devices, or GPUs of this machine by any of their names.
-Result<std::vector<ternary::Target>> targets_named(const std::string& word) {
-  if (const auto target = ternary::parse_target(word);
-      target && target->kind != ternary::TargetKind::automatic)
-    return std::vector{*target};
+Result<std::vector<ternary::Target>> targets_named(const std::string& word, bool checked) {
+  const auto target = ternary::parse_target(word);
+  const bool executor = target && target->kind != ternary::TargetKind::automatic;
+  if (executor && (checked || target->id.empty())) return std::vector{*target};
   const auto host = make_live_host();
   const Machine machine = TRY(inspect_as_asked(*host, {}, {.full = true}));
+  const auto named = gpus_named(machine, "--device", word);
+  if (!named && executor &&
+      (may_exist(machine, *target) ||
+       (target->kind == ternary::TargetKind::vulkan && has_vulkan_device(machine, target->id))))
+    return std::vector{*target};
   std::vector<ternary::Target> targets;
-  for (const Gpu* gpu : TRY(gpus_named(machine, "--device", word))) {
+  for (const Gpu* gpu : TRY(named)) {
     const bool cuda = gpu->vendor == Vendor::nvidia;
     const auto vulkan = std::ranges::find(machine.vulkan.devices, gpu->pci, &VulkanDevice::pci);
     const auto uuid = cuda                                     ? gpu->uuid
@@ -81,7 +109,7 @@ Result<std::vector<ternary::Target>> targets_named(const std::string& word) {
 Result<void> check(TernarySubjects& subjects) {
   bool cpu = false;
   for (const std::string& name : subjects.device_names)
-    for (auto& target : TRY(targets_named(name))) {
+    for (auto& target : TRY(targets_named(name, subjects.in_process))) {
       if (target.kind == ternary::TargetKind::cpu)
         cpu = true;
       else

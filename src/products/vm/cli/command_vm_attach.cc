@@ -31,12 +31,13 @@ struct VmAttachOptions {
   bool only_plan = false;
 };
 
-template <class Told>
-int finish(std::string command, const Told& told, Clock::time_point start, const Globals& globals) {
+template <class Outcome>
+int finish(std::string command, const Outcome& outcome, Clock::time_point start,
+           const Globals& globals) {
   Envelope envelope = begin_vm_envelope(std::move(command), globals);
-  envelope.exit = exit_of(tally(told));
-  envelope.conclusion = conclusion(told);
-  return deliver_report(envelope, told, start, globals);
+  envelope.exit = exit_of(tally(outcome));
+  envelope.conclusion = conclusion(outcome);
+  return deliver_report(envelope, outcome, start, globals);
 }
 
 Result<vm::AttachRequest> request_of(const VmAttachOptions& options) {
@@ -136,12 +137,12 @@ int status(const VmAttachOptions& options) {
   if (!host) return complain(host.error());
   auto claims = vm::read_claims(**host, vm::kJournalFolder, inspect(**host, {.libraries = false}));
   if (!claims) return complain(claims.error(), exit_of_vm_error(claims.error()));
-  VmStatus told{.claims = std::move(*claims)};
-  std::erase_if(told.claims, [&](const vm::Claim& claim) {
+  VmStatus outcome{.claims = std::move(*claims)};
+  std::erase_if(outcome.claims, [&](const vm::Claim& claim) {
     return state_of(claim) == vm::ClaimState::gone ||
            (options.name && !claim.operations.empty() && claim.attached().name != *options.name);
   });
-  return finish("vm status", told, start, options.globals);
+  return finish("vm status", outcome, start, options.globals);
 }
 
 void add_name(CommandSpec& command, VmAttachOptions& options, bool required) {

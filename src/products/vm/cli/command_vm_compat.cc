@@ -9,6 +9,7 @@
 #include "cli/deliver_report.h"
 #include "cli/options.h"
 #include "machine/gpu_choice.h"
+#include "machine/nvidia/architectures.h"
 #include "value/vendors.h"
 #include "vm/cli/vm_driver_commands.h"
 #include "vm/report/drivers_report.h"
@@ -23,7 +24,8 @@ struct VmCompatOptions {
   std::optional<std::string> driver, bundle, rootfs, gpu;
 };
 
-// "10de:2330", a GPU of this machine, or an NVIDIA model of which all are served alike.
+// "10de:2330", a GPU of this machine, a capability, or an NVIDIA model if all of it are served
+// alike.
 Result<vm::GpuSupport> support_of(const std::string& gpu, const std::string& driver,
                                   std::span<const std::uint16_t> listed) {
   const auto colon = gpu.find(':');
@@ -42,6 +44,9 @@ Result<vm::GpuSupport> support_of(const std::string& gpu, const std::string& dri
     for (const auto& function : here.pci)
       if (function.address == (*found)->pci)
         return vm::gpu_support(driver, function.vendor_id, function.device_id, listed);
+  for (const NvidiaArchitecture& each : nvidia_architectures())
+    if (names_capability(fmt::format("{}.{}", each.major, each.minor), trim(gpu)))
+      return vm::capability_support(driver, each);
   std::optional<vm::GpuSupport> support;
   for (const auto& model : models_named(gpu)) {
     auto one = vm::gpu_support(driver, pci_vendor::kNvidia, model.device_id, listed);

@@ -330,11 +330,12 @@ class ConsoleReader {
     if (root == causes_.end() || *root->match.severity != Severity::error) root = causes_.end();
     if (root != causes_.end() && !out_.failed_step) out_.failed_step = step_of(*root);
     const Machine none;  // a console is all that is known of its machine
-    std::vector<doctor::Told> told;
+    std::vector<doctor::ReportedCause> told;
     for (const auto& found : causes_) told.push_back(doctor::tell(*found.row, found.match, none));
     const auto* first = root == causes_.end() ? nullptr : root->row;
     out_.findings = doctor::fold(
-        std::move(told), none, [&](const doctor::Told& cause, const doctor::Told& other) {
+        std::move(told), none,
+        [&](const doctor::ReportedCause& cause, const doctor::ReportedCause& other) {
           const auto& row = static_cast<const ConsoleCause&>(*other.cause);
           return cause.cause == first && row.role == Role::consequence && row.stage >= first->stage;
         });

@@ -624,7 +624,7 @@ std::vector<HostCause> make_table() {
 }  // namespace
 
 std::vector<Finding> diagnose_host(const HostView& view) {
-  std::vector<doctor::Told> told;
+  std::vector<doctor::ReportedCause> told;
   for (const auto& row : host_causes())
     for (auto& match : look(row, view)) {
       if (match.explanation == kOnlyTheLog)

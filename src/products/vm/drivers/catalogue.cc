@@ -83,6 +83,25 @@ std::string by_lists(const KnownGpu& gpu, const Version& driver) {
                          : fmt::format(", but not for this release of branch {}", driver.major()));
 }
 
+// Whether the driver's branch serves the architecture of `out.gpu`.
+void judge_by_branch(const ArchitectureSupport* support, std::string_view driver_version,
+                     const DriverBranch* branch, GpuSupport& out) {
+  if (support == std::end(kArchitectures) || branch == nullptr) {
+    out.explanation =
+        fmt::format("Whether driver {} serves {} is not known: {} is not in the catalogue.",
+                    driver_version, out.gpu, branch == nullptr ? "the driver's branch" : "the GPU");
+    return;
+  }
+  const bool ended = support->last_branch != 0 && branch->branch > support->last_branch;
+  out.served = branch->branch >= support->first_branch && !ended;
+  out.explanation =
+      *out.served ? fmt::format("Driver {} serves {}.", driver_version, out.gpu)
+      : ended     ? fmt::format("Driver {} no longer serves {}: branch {} is the last for {}.",
+                                driver_version, out.gpu, support->last_branch, support->architecture)
+                  : fmt::format("Driver {} is too old for {}: branch {} is the first for {}.",
+                                driver_version, out.gpu, support->first_branch, support->architecture);
+}
+
 }  // namespace
 
 std::span<const DriverBranch> driver_branches() { return kBranches; }
@@ -128,21 +147,8 @@ GpuSupport gpu_support(std::string_view driver_version, std::uint16_t vendor, st
                                   driver_version, out.gpu, first_driver(*known));
     return out;
   }
-  if (support == std::end(kArchitectures) || branch == nullptr) {
-    out.explanation =
-        fmt::format("Whether driver {} serves {} is not known: {} is not in the catalogue.",
-                    driver_version, out.gpu, branch == nullptr ? "the driver's branch" : "the GPU");
-    return out;
-  }
-  const bool ended = support->last_branch != 0 && branch->branch > support->last_branch;
-  out.served = branch->branch >= support->first_branch && !ended;
-  out.explanation =
-      *out.served ? fmt::format("Driver {} serves {}.", driver_version, out.gpu)
-      : ended     ? fmt::format("Driver {} no longer serves {}: branch {} is the last for {}.",
-                                driver_version, out.gpu, support->last_branch, support->architecture)
-                  : fmt::format("Driver {} is too old for {}: branch {} is the first for {}.",
-                                driver_version, out.gpu, support->first_branch, support->architecture);
-  if (!by_list || !*out.served || support->unlisted == Unlisted::served) return out;
+  judge_by_branch(support, driver_version, branch, out);
+  if (!by_list || !out.served.value_or(false) || support->unlisted == Unlisted::served) return out;
   if (support->unlisted == Unlisted::not_served) {
     out.served = false;
     out.explanation = fmt::format("Driver {} does not serve {}: {}.", driver_version, out.gpu,
@@ -154,6 +160,17 @@ GpuSupport gpu_support(std::string_view driver_version, std::uint16_t vendor, st
         "modules, and say nothing of the proprietary ones.",
         driver_version, out.gpu, support->architecture, by_lists(*known, *driver));
   }
+  return out;
+}
+
+GpuSupport capability_support(std::string_view driver_version, const NvidiaArchitecture& of) {
+  GpuSupport out;
+  out.gpu = fmt::format("capability {}.{} ({})", of.major, of.minor, of.name);
+  const auto support =
+      std::ranges::find(kArchitectures, of.name, &ArchitectureSupport::architecture);
+  if (support != std::end(kArchitectures)) out.architecture = support->architecture;
+  const auto driver = parse_version(driver_version);
+  judge_by_branch(support, driver_version, driver ? branch_of(*driver) : nullptr, out);
   return out;
 }
 

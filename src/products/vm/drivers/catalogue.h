@@ -9,6 +9,7 @@
 
 #include "base/named.h"
 #include "base/result.h"
+#include "machine/nvidia/architectures.h"
 
 namespace gpuready::vm {
 
@@ -41,7 +42,7 @@ std::span<const ArchitectureSupport> architecture_support();
 // Whether a driver serves a GPU. Its architecture is that of its chip, which the PCI ID
 // Repository names ("GH100 [H100 SXM5 80GB]").
 struct GpuSupport {
-  std::string gpu;                          // "10de:2330 (H100 SXM5 80GB)"
+  std::string gpu;  // "10de:2330 (H100 SXM5 80GB)", "capability 9.0 (Hopper)"
   std::optional<std::string> architecture;  // nothing: not in the list of PCI ids
   std::optional<bool> served;               // nothing: not known
   // False: CUDA's forward compatibility packages do not serve it (error 804). Nothing: not known.
@@ -52,6 +53,9 @@ struct GpuSupport {
 // by the branch.
 GpuSupport gpu_support(std::string_view driver_version, std::uint16_t vendor, std::uint16_t device,
                        std::span<const std::uint16_t> listed = {});
+
+// The same of all GPUs of a capability, by the branch.
+GpuSupport capability_support(std::string_view driver_version, const NvidiaArchitecture& of);
 
 // The open modules drive GPUs of these branches on (of data centres; of all from 550 on).
 inline constexpr int kFirstOpenBranch = 515;

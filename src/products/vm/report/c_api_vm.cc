@@ -39,15 +39,15 @@ Result<vm::AttachRequest> request_of(Host& host, const char* devices, const char
   return request;
 }
 
-template <class Told>
-Json document_of(const Told& told, Host& host, const char* command, Clock::time_point start) {
+template <class Outcome>
+Json document_of(const Outcome& outcome, Host& host, const char* command, Clock::time_point start) {
   Envelope envelope = c_envelope(host, command, GPUREADY_VERSION, start);
-  if constexpr (requires { tally(told); })
-    envelope.exit = exit_of(tally(told));
-  else if constexpr (requires { exit_of(told); })
-    envelope.exit = exit_of(told);
-  if constexpr (requires { conclusion(told); }) envelope.conclusion = conclusion(told);
-  return to_json(told, envelope);
+  if constexpr (requires { tally(outcome); })
+    envelope.exit = exit_of(tally(outcome));
+  else if constexpr (requires { exit_of(outcome); })
+    envelope.exit = exit_of(outcome);
+  if constexpr (requires { conclusion(outcome); }) envelope.conclusion = conclusion(outcome);
+  return to_json(outcome, envelope);
 }
 
 // The document of what `make` reports of this machine.
@@ -84,11 +84,11 @@ Result<Json> plan_devices(const char* devices, const char* name, bool managed) {
 Result<Json> read_status() {
   const auto start = Clock::now();
   const auto host = make_live_host();
-  VmStatus told{.claims = TRY(vm::read_claims(*host, vm::kJournalFolder,
-                                              inspect(*host, {.libraries = false})))};
-  std::erase_if(told.claims,
+  VmStatus outcome{.claims = TRY(vm::read_claims(*host, vm::kJournalFolder,
+                                                 inspect(*host, {.libraries = false})))};
+  std::erase_if(outcome.claims,
                 [](const vm::Claim& claim) { return state_of(claim) == vm::ClaimState::gone; });
-  return document_of(told, *host, "vm status", start);
+  return document_of(outcome, *host, "vm status", start);
 }
 
 }  // namespace

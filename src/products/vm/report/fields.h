@@ -87,7 +87,8 @@ FIELDS_OF(CudaCompatibility) {
 
 FIELDS_OF(GpuSupport) {
   visit.about("gpu_support", "Whether a driver serves a GPU.");
-  visit("id", &T::gpu, "Its PCI id, and its name by the PCI ID Repository.", kAlways);
+  visit("id", &T::gpu, "Its PCI id and its name by the PCI ID Repository, or its capability.",
+        kAlways);
   FIELD(explanation, "The same in words.", kAlways);
   FIELD(architecture, "Its architecture. Absent: not known.");
   FIELD(served, "The driver's branch serves it. Absent: not known.");

@@ -7,7 +7,6 @@
 #include <unistd.h>
 #include <zstd.h>
 #include <algorithm>
-#include <ctime>
 
 #include <cerrno>
 #include <csignal>
@@ -334,20 +333,12 @@ TEST(RecordingScript, FaultsNameFileSectionAndKey) {
   expect_bad(recording_from_script("[]", "m.json", "/"));
 }
 
-// Processor time of loading a script of so many files: other programs' load does not count.
-double load_cpu_ms(int files) {
-  std::string text = kHead + "\"files\":{";
-  for (int i = 0; i < files; ++i) text += "\"/f" + std::to_string(i) + "\":\"x\",";
-  text += "\"/last\":\"y\"}}";
-  const auto start = std::clock();
-  EXPECT_TRUE(recording_from_script(text, "m", "/"));
-  return 1000.0 * static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
-}
-
 TEST(RecordingScript, ManyMembersAreReadInLinearTime) {
-  const double few = std::min(load_cpu_ms(10'000), load_cpu_ms(10'000));
-  // Eight times as many: linear takes 8 times as long, quadratic 64 times.
-  EXPECT_LT(load_cpu_ms(80'000), 30 * few);
+  std::string text = kHead + "\"files\":{";
+  for (int i = 0; i < 600'000; ++i) text += "\"/f" + std::to_string(i) + "\":\"x\",";
+  text += "\"/last\":\"y\"}}";
+  // Looking each up among those before it would take longer than the test may.
+  EXPECT_TRUE(recording_from_script(text, "m", "/"));
 }
 
 TEST(Base64, RoundTripAndRefusal) {

@@ -139,10 +139,8 @@ TEST(HostileSysfs, NoSpoiledFileMakesADeviceReady) {
       if (value == text) continue;
       auto sections = whole;
       sections["files"][path] = value;
-      const auto start = std::chrono::steady_clock::now();
       EXPECT_EQ(ready_ones(sections), std::set<std::string>{})
           << path << ": " << value.dump().substr(0, 60);
-      EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5)) << path;
     }
 }
 

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <set>
 #include <string>
@@ -165,9 +167,7 @@ TEST(Session, NoHostileAdapterCostsAnothersResults) {
                     .environment = {},
                     .reason = {},
                     .variable = "WRONG_BENCH_CMD"});
-  const auto start = Clock::now();
   const auto results = run(stacks);
-  EXPECT_LT(elapsed_ms(start), 30'000);
   for (const Hostile& hostile : hostile_adapters()) {
     const StackResult& result = results.at(hostile.name);
     EXPECT_EQ(name_of(result.status), name_of(hostile.status))
@@ -272,6 +272,21 @@ std::string spoken(int fifths) {
   return "for i in $(seq " + std::to_string(fifths) + "); do sleep 0.2; echo >&2; done";
 }
 
+// Waits until this number of processes are here at the same time.
+class Meeting {
+ public:
+  Meeting() : folder_(mkdtemp(template_.data())) {}
+  ~Meeting() { std::filesystem::remove_all(folder_); }
+  std::string of(int count) const {
+    return "cd " + folder_ + "; : >$$; until [ $(ls | wc -l) = " + std::to_string(count) +
+           " ]; do sleep 0.02; echo >&2; done";
+  }
+
+ private:
+  std::string template_ = (std::filesystem::temp_directory_path() / "sessionXXXXXX").string();
+  std::string folder_;
+};
+
 // Each takes longer than the others may be silent.
 TEST(Session, TheWaitAtTheGateHasNoLimit) {
   const std::string slow = saying(good_answer(small()), spoken(4));
@@ -290,7 +305,8 @@ TEST(Session, BothSidesOfTheGateShareALimitOfTime) {
   const auto ran = run_gated({gated("a", spoken(8), saying(good_answer(small()), spoken(8)))}, 2);
   ASSERT_EQ(ran.size(), 1u);
   EXPECT_EQ(ran[0].answer.repeat.status, StackStatus::error);
-  EXPECT_LT(ran[0].span.end_ms - ran[0].span.begin_ms, 2500);
+  EXPECT_NE(ran[0].answer.repeat.reason.find("did not end within 2.5 s"), std::string::npos)
+      << ran[0].answer.repeat.reason;
 }
 
 TEST(Session, AdaptersPrepareAtTheSameTimeUpToTheLimit) {
@@ -303,22 +319,24 @@ TEST(Session, AdaptersPrepareAtTheSameTimeUpToTheLimit) {
     return ms;
   };
   EXPECT_GE(prepared_ms(2), 2000);  // two after two
-  EXPECT_LT(prepared_ms(4), 2000);
-  EXPECT_EQ(prepared_ms(1), 0);  // no gate
+  EXPECT_EQ(prepared_ms(1), 0);     // no gate
+  const Meeting meeting;
+  for (StackCommand& stack : stacks) stack = gated(stack.id, meeting.of(4), good);
+  for (const RanRepeat& each : run_gated(stacks, 4))
+    EXPECT_EQ(each.answer.repeat.status, StackStatus::ok) << each.answer.repeat.reason;
 }
 
 TEST(Session, LaterRoundsPrepareWithTheFirst) {
   const std::string good = saying(good_answer(small()));
-  const std::vector<StackCommand> stacks = {gated("a", spoken(5), good)};
-  const auto prepared_ms = [&](std::size_t at_once) {
-    const auto ran = run_gated(stacks, at_once, {}, 3);
-    EXPECT_EQ(ran.size(), 3u);
-    double ms = 0;
-    for (const RanRepeat& each : ran) ms += each.prepare_ms;
-    return ms;
-  };
-  EXPECT_GE(prepared_ms(2), 2000);  // two, then one
-  EXPECT_LT(prepared_ms(3), 2000);
+  double ms = 0;
+  for (const RanRepeat& each : run_gated({gated("a", spoken(5), good)}, 2, {}, 3))
+    ms += each.prepare_ms;
+  EXPECT_GE(ms, 2000);  // two, then one
+  const Meeting meeting;
+  const auto ran = run_gated({gated("a", meeting.of(3), good)}, 3, {}, 3);
+  EXPECT_EQ(ran.size(), 3u);
+  for (const RanRepeat& each : ran)
+    EXPECT_EQ(each.answer.repeat.status, StackStatus::ok) << each.answer.repeat.reason;
 }
 
 TEST(Session, WhatFailsBesideOthersIsRepeatedByItself) {

@@ -80,6 +80,10 @@ TEST(NvidiaGpus, WhatTheListsLeaveOutOfHopperIsNotKnownAndOfBlackwellIsNo) {
   EXPECT_EQ(gpu_support("550.163.01", pci_vendor::kNvidia, 0x2335).served, true);
   EXPECT_EQ(gpu_support("470.256.02", pci_vendor::kNvidia, 0x2335).served, false);
   EXPECT_EQ(gpu_support("580.65.06", pci_vendor::kNvidia, 0x3182).served, false);
+  const auto any_hopper = capability_support("550.163.01", *find_nvidia_architecture("9.0"));
+  EXPECT_EQ(any_hopper.gpu, "capability 9.0 (Hopper)");
+  EXPECT_EQ(any_hopper.served, true);
+  EXPECT_EQ(capability_support("515.48.07", *find_nvidia_architecture("9.0")).served, false);
   EXPECT_EQ(gpu_support("580.105.08", pci_vendor::kNvidia, 0x3182).served, true);
 }
 
