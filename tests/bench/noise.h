@@ -121,6 +121,7 @@ inline std::vector<EarlierSeries> earlier(const SimulatedNoise& noise, std::size
   Session session(noise, seed ^ 0x6561726c, samples);
   for (std::size_t i = 0; i < runs; ++i) {
     const RunRecord run = session.next(0, false);
+    const KpiValues values = values_of(run.stacks[0], run.workload);
     for (std::size_t k = 0; k < std::size(kKpis); ++k) {
       if (i == 0)
         all.push_back({workload_key(run.workload),
@@ -130,8 +131,7 @@ inline std::vector<EarlierSeries> earlier(const SimulatedNoise& noise, std::size
                        run.environment.fingerprint(),
                        kKpis[k],
                        {}});
-      if (const auto value = value_of(run.stacks[0], run.workload, kKpis[k]))
-        all[k].runs.push_back({fmt::format("old-{}", i), "old", *value});
+      if (values[k]) all[k].runs.push_back({fmt::format("old-{}", i), "old", *values[k]});
     }
   }
   return all;

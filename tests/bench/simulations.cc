@@ -3,12 +3,14 @@
 // one only the part: alike, loop, guard, power, rules or steps (all: each). Rules were chosen at
 // seed 0: another one judges them.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <functional>
 #include <mutex>
+#include <span>
 #include <thread>
 
 #include "base/statistics.h"
@@ -92,40 +94,54 @@ void alike(int trials, Checks& checks) {
   for (const char* name : {"3 pairs", "4", "5", "8", "12", "20", "8 mixed", "4 blocks", "8 blocks"})
     fmt::print(" {:>17}", name);
   fmt::print("\n");
+  constexpr std::size_t kDesignCount = std::size(kDesigns);
+  // Without alternation a walk looks like a difference, and neighbours of one side count twice.
+  const auto is_simulated = [&](const SimulatedNoise& noise, std::size_t design) {
+    const auto [order, runs] = kDesigns[design];
+    return !(order == Order::blocks && runs == 8 && noise.walk > 0) &&
+           !(order == Order::shuffled && noise.shared > 0);
+  };
   for (const auto& noise : kNoises) {
+    const auto counts =
+        counted(trials, 4 * kDesignCount, [&](std::uint64_t seed, std::vector<int>& found) {
+          CompareOptions options[2];  // without and with earlier runs
+          PromoteOptions rules[2];
+          options[1].earlier = earlier(noise, kEarlier, seed, kSamples);
+          rules[1].compare.earlier = options[1].earlier;
+          for (std::size_t design = 0; design < kDesignCount; ++design) {
+            if (!is_simulated(noise, design)) continue;
+            const auto [order, runs] = kDesigns[design];
+            const auto equal = simulate(noise, order, runs, 0, seed + runs, kSamples);
+            const auto gains =
+                simulate(noise, order, runs, rules[0].least_gain, seed + runs, kSamples);
+            for (const std::size_t with : {0, 1}) {
+              const auto result = compare(equal.base, equal.candidate, options[with]);
+              found[4 * design + 2 * with] +=
+                  std::ranges::any_of(result->stacks[0].kpis, is_verdict);
+              found[4 * design + 2 * with + 1] +=
+                  promote(gains.base, gains.candidate, rules[with])->decision == Decision::promote;
+            }
+          }
+        });
     fmt::print("{:<22}", noise.name);
-    for (const auto& [order, runs] : kDesigns) {
-      // Without alternation a walk looks like a difference, and neighbours of one side count twice.
-      if (order == Order::blocks && runs == 8 && noise.walk > 0) continue;
-      if (order == Order::shuffled && noise.shared > 0) continue;
-      const auto counts = counted(trials, 4, [&](std::uint64_t seed, std::vector<int>& found) {
-        CompareOptions options;
-        PromoteOptions rule;
-        for (const std::size_t with : {0, 1}) {
-          if (with)
-            rule.compare.earlier = options.earlier = earlier(noise, kEarlier, seed, kSamples);
-          auto sides = simulate(noise, order, runs, 0, seed + runs, kSamples);
-          const auto result = compare(sides.base, sides.candidate, options);
-          found[2 * with] += std::ranges::any_of(result->stacks[0].kpis, is_verdict);
-          sides = simulate(noise, order, runs, rule.least_gain, seed + runs, kSamples);
-          found[2 * with + 1] +=
-              promote(sides.base, sides.candidate, rule)->decision == Decision::promote;
-        }
-      });
-      fmt::print(" {:>17}", fmt::format("{} {} {} {}", counts[0], counts[1], counts[2], counts[3]));
-      std::fflush(stdout);
-      for (const int count : counts)
-        checks.expect_rate(count, trials, 0.01, fmt::format("{}, {} runs", noise.name, runs));
+    for (std::size_t design = 0; design < kDesignCount; ++design) {
+      if (!is_simulated(noise, design)) continue;
+      const auto cell = std::span(counts).subspan(4 * design, 4);
+      fmt::print(" {:>17}", fmt::format("{}", fmt::join(cell, " ")));
+      for (const int count : cell)
+        checks.expect_rate(count, trials, 0.01,
+                           fmt::format("{}, {} runs", noise.name, kDesigns[design].second));
     }
     fmt::print("\n");
+    std::fflush(stdout);
   }
 }
 
+Side first_of(const Side& all, std::size_t runs) {
+  return {all.name, {all.runs.begin(), all.runs.begin() + std::ptrdiff_t(runs)}};
+}
 Sides first_of(const Sides& all, std::size_t runs) {
-  Sides some = all;
-  some.base.runs.resize(runs);
-  some.candidate.runs.resize(runs);
-  return some;
+  return {first_of(all.base, runs), first_of(all.candidate, runs)};
 }
 
 // A loop to its decision, with and without earlier runs: the decision and the runs a side.
@@ -146,38 +162,46 @@ void loop(int trials, Checks& checks) {
       "\npromotions of a gain of 1%, (1% stated); then gains of 3% and 5%: promoted, rejected, "
       "median runs a side\n",
       kMost, trials, kEarlier);
+  constexpr double kGains[] = {0.01, 0.03, 0.05};
+  constexpr std::size_t kLoops = 2 * std::size(kGains);  // without, with earlier runs
   for (const auto& noise : kNoises) {
-    fmt::print("{:<22}", noise.name);
-    std::vector<int> promoted_without;
-    for (const std::size_t with : {0, 1})
-      for (const double gain : {0.01, 0.03, 0.05}) {
-        std::mutex lock;
-        std::vector<double> runs;
-        const auto counts = counted(trials, 2, [&](std::uint64_t seed, std::vector<int>& found) {
-          PromoteOptions rule;
-          if (with) rule.compare.earlier = earlier(noise, kEarlier, seed, kSamples);
-          const auto all = simulate(noise, Order::alternating, kMost, gain, seed + 5, kSamples);
-          const auto [decision, used] = looped(all, rule, kMost);
-          found[0] += decision == Decision::promote;
-          found[1] += decision == Decision::reject;
-          const std::lock_guard guard(lock);
-          runs.push_back(static_cast<double>(used));
+    std::mutex lock;
+    std::vector<double> runs[kLoops];
+    const auto counts =
+        counted(trials, 2 * kLoops, [&](std::uint64_t seed, std::vector<int>& found) {
+          PromoteOptions without, with;
+          with.compare.earlier = earlier(noise, kEarlier, seed, kSamples);
+          for (std::size_t g = 0; g < std::size(kGains); ++g) {
+            const auto all =
+                simulate(noise, Order::alternating, kMost, kGains[g], seed + 5, kSamples);
+            for (const auto& [i, rule] :
+                 {std::pair(g, &without), std::pair(g + std::size(kGains), &with)}) {
+              const auto [decision, used] = looped(all, *rule, kMost);
+              found[2 * i] += decision == Decision::promote;
+              found[2 * i + 1] += decision == Decision::reject;
+              const std::lock_guard guard(lock);
+              runs[i].push_back(static_cast<double>(used));
+            }
+          }
         });
-        if (gain > 0.01)
-          fmt::print(" {:>6} {:>4} {:>3}", counts[0], counts[1], median(std::move(runs)));
-        else
-          fmt::print(" {} {:>4}", with ? "|" : "", counts[0]);
-        std::fflush(stdout);
-        checks.expect_rate(gain > 0.01 ? counts[1] : counts[0], trials, 0.01,
-                           fmt::format("loop, {}, {}%", noise.name, gain * 100));
-        // History is never worse than none.
-        if (gain > 0.01 && with == 0) promoted_without.push_back(counts[0]);
-        if (gain > 0.01 && with == 1)
-          checks.expect_at_least(
-              counts[0], promoted_without[gain > 0.03], std::sqrt(0.5 * trials),
-              fmt::format("promoted with history, {}, {}%", noise.name, gain * 100));
-      }
+    fmt::print("{:<22}", noise.name);
+    for (std::size_t i = 0; i < kLoops; ++i) {
+      const double gain = kGains[i % std::size(kGains)];
+      const int promoted = counts[2 * i], rejected = counts[2 * i + 1];
+      const bool with = i >= std::size(kGains), enough = gain > 0.01;
+      if (enough)
+        fmt::print(" {:>6} {:>4} {:>3}", promoted, rejected, median(std::move(runs[i])));
+      else
+        fmt::print(" {} {:>4}", with ? "|" : "", promoted);
+      checks.expect_rate(enough ? rejected : promoted, trials, 0.01,
+                         fmt::format("loop, {}, {}%", noise.name, gain * 100));
+      if (with && enough)  // history is never worse than none
+        checks.expect_at_least(
+            promoted, counts[2 * (i - std::size(kGains))], std::sqrt(0.5 * trials),
+            fmt::format("promoted with history, {}, {}%", noise.name, gain * 100));
+    }
     fmt::print("\n");
+    std::fflush(stdout);
   }
 }
 
@@ -326,16 +350,20 @@ void rules(int trials, Checks& checks) {
         const auto all = simulate(noise, Order::alternating, kMost, gain, seed + 7);
         std::size_t decided[kRules] = {};
         for (const auto& look : looks_until(kMost)) {
-          const Sides sides = first_of(all, look.runs);
-          CompareOptions options;
-          options.error *= look.share;
-          const Samples a = samples_of(sides.base, look.runs),
-                        b = samples_of(sides.candidate, look.runs);
-          const bool differs[] = {
-              is_verdict(compare(sides.base, sides.candidate, options)->stacks[0].kpis[0]),
-              criterion_differs(a, b), asv_differs(a, b), nvbench_differs(a, b)};
+          const Samples a = samples_of(all.base, look.runs),
+                        b = samples_of(all.candidate, look.runs);
+          const auto bench_differs = [&] {
+            const Sides sides = first_of(all, look.runs);
+            CompareOptions options;
+            options.error *= look.share;
+            const auto result = compare(sides.base, sides.candidate, options);
+            return is_verdict(result->stacks[0].kpis[0]);
+          };
+          const std::function<bool()> differs[] = {
+              bench_differs, [&] { return criterion_differs(a, b); },
+              [&] { return asv_differs(a, b); }, [&] { return nvbench_differs(a, b); }};
           for (std::size_t k = 0; k < kRules; ++k)
-            if (differs[k] && decided[k] == 0) decided[k] = look.runs;
+            if (decided[k] == 0 && differs[k]()) decided[k] = look.runs;
         }
         const std::lock_guard guard(lock);
         for (std::size_t k = 0; k < kRules; ++k) {

@@ -113,31 +113,37 @@ std::string why_missing(const StackResult& stack, Kpi kpi) {
   return "";
 }
 
-KpiRuns runs_of(const Side& side, const std::vector<double>& places, std::string_view stack,
-                Kpi kpi, const Figures& figures) {
-  KpiRuns runs;
+// By KPI as of kKpis.
+using KpisRuns = std::array<KpiRuns, std::size(kKpis)>;
+KpisRuns runs_of(const Side& side, const std::vector<double>& places, std::string_view stack,
+                 const Figures& figures) {
+  KpisRuns all;
   for (std::size_t i = 0; i < side.runs.size(); ++i) {
     const RunRecord& run = side.runs[i];
     const StackResult* result = run.stack(stack);
     if (result == nullptr || result->status != StackStatus::ok) continue;
-    const auto value = kpi == Kpi::memory && !figures.memory_from_outside
-                           ? greatest_of_repeats(*result, &Repeat::self_memory_peak_bytes)
-                           : value_of(*result, run.workload, kpi);
-    if (!value) {
-      if (runs.why_missing.empty()) runs.why_missing = why_missing(*result, kpi);
-      continue;
+    const KpiValues values = values_of(*result, run.workload);
+    const auto least = figures.normalise ? roofline_ns(run) : std::nullopt;
+    for (std::size_t k = 0; k < all.size(); ++k) {
+      const Kpi kpi = kKpis[k];
+      const auto value = kpi == Kpi::memory && !figures.memory_from_outside
+                             ? greatest_of_repeats(*result, &Repeat::self_memory_peak_bytes)
+                             : values[k];
+      if (!value) {
+        if (all[k].why_missing.empty()) all[k].why_missing = why_missing(*result, kpi);
+        continue;
+      }
+      double better = more_is_better(kpi) ? std::log(*value) : -std::log(*value);
+      if (figures.normalise) {
+        if (!least || kpi == Kpi::energy || kpi == Kpi::memory) continue;
+        better += std::log(*least);
+        if (more_is_better(kpi)) better -= std::log(iteration_count(run.workload));
+      }
+      all[k].values.push_back({places[i], better});
+      all[k].plain.push_back(*value);
     }
-    double better = more_is_better(kpi) ? std::log(*value) : -std::log(*value);
-    if (figures.normalise) {
-      const auto least = roofline_ns(run);
-      if (!least || kpi == Kpi::energy || kpi == Kpi::memory) continue;
-      better += std::log(*least);
-      if (more_is_better(kpi)) better -= std::log(iteration_count(run.workload));
-    }
-    runs.values.push_back({places[i], better});
-    runs.plain.push_back(*value);
   }
-  return runs;
+  return all;
 }
 
 double mean_of(const std::vector<RunValue>& runs) {
@@ -210,23 +216,31 @@ struct Learned {
   }
 };
 
+// Those of the same work on the same machine.
+using Series = std::vector<const EarlierSeries*>;
+Series series_like(const RunRecord& run, const std::vector<EarlierSeries>& all) {
+  Series like;
+  if (all.empty()) return like;
+  const std::string workload = workload_key(run.workload);
+  const std::string fingerprint = run.environment.fingerprint();
+  for (const auto& series : all)
+    if (series.workload == workload && series.dtype == run.workload.dtype &&
+        series.device == run.workload.device && series.fingerprint == fingerprint)
+      like.push_back(&series);
+  return like;
+}
+
 // Of earlier runs, by their tags: each is one configuration. The noise is that within one level.
 Learned learned_from_earlier(const Side& base, const Side& candidate,
                              const std::pair<std::string, std::string>& ids, Kpi kpi,
-                             const CompareOptions& options) {
+                             const Series& earlier) {
   Learned learned;
   std::vector<Noise> groups;
   std::size_t count = 0, repeated = 0;
-  const RunRecord& like = base.runs.front();
-  const std::string workload = workload_key(like.workload);
-  for (const auto& series : options.earlier) {
-    if (series.kpi != kpi || (series.stack != ids.first && series.stack != ids.second) ||
-        series.workload != workload || series.dtype != like.workload.dtype ||
-        series.device != like.workload.device ||
-        series.fingerprint != like.environment.fingerprint())
-      continue;
+  for (const auto* series : earlier) {
+    if (series->kpi != kpi || (series->stack != ids.first && series->stack != ids.second)) continue;
     std::map<std::string_view, std::vector<double>> tags;
-    for (const auto& run : series.runs)
+    for (const auto& run : series->runs)
       if (run.value > 0 && !has_run(base, run.id) && !has_run(candidate, run.id))
         tags[run.tag].push_back(std::log(run.value));
     for (const auto& [tag, values] : tags) {
@@ -421,13 +435,49 @@ void conclude_one_sided(StackComparison& stack) {
                              join(losses.reasons, "; "));
 }
 
+// Places in time: each run's among all. A drift belongs to what a machine goes through from run to
+// run, not to the days between two sessions.
+using Places = std::pair<std::vector<double>, std::vector<double>>;
+Places places_of(const Side& base, const Side& candidate) {
+  std::vector<std::string> times;
+  for (const Side* side : {&base, &candidate})
+    for (const auto& run : side->runs) times.push_back(run.started_utc);
+  std::sort(times.begin(), times.end());
+  const auto of = [&](const Side& side) {
+    std::vector<double> all;
+    for (const auto& run : side.runs)
+      all.push_back(static_cast<double>(
+          std::lower_bound(times.begin(), times.end(), run.started_utc) - times.begin()));
+    return all;
+  };
+  return {of(base), of(candidate)};
+}
+
+// A pair of stacks, and what the runs that count say of both.
+struct StackRuns {
+  std::pair<std::string, std::string> ids;
+  KpisRuns base, candidate;
+};
+
+StackRuns stack_runs_of(const Side& base, const Side& candidate, const Places& places,
+                        const std::pair<std::string, std::string>& ids, bool normalise) {
+  const Figures figures{
+      normalise, seen_from_outside(base, ids.first) && seen_from_outside(candidate, ids.second)};
+  return {ids, runs_of(base, places.first, ids.first, figures),
+          runs_of(candidate, places.second, ids.second, figures)};
+}
+
 // What the other stacks of the same runs say of the noise: they ran beside it.
 class Siblings {
  public:
-  void add(const std::pair<std::string, std::string>& ids, Kpi kpi, const KpiRuns& runs) {
-    std::vector<double> values;
-    for (const auto& run : runs.values) values.push_back(run.value);
-    if (const auto noise = noise_of(values)) groups_.push_back({ids, kpi, *noise});
+  explicit Siblings(const std::vector<StackRuns>& stacks) {
+    for (const auto& stack : stacks)
+      for (std::size_t i = 0; i < std::size(kKpis); ++i)
+        for (const auto* side : {&stack.base, &stack.candidate}) {
+          std::vector<double> values;
+          for (const auto& run : (*side)[i].values) values.push_back(run.value);
+          if (const auto noise = noise_of(values)) groups_.push_back({stack.ids, kKpis[i], *noise});
+        }
   }
   void add_to(Learned& learned, const std::pair<std::string, std::string>& ids, Kpi kpi) const {
     std::vector<Noise> groups;
@@ -449,12 +499,11 @@ class Siblings {
   std::vector<Group> groups_;
 };
 
-StackComparison compare_stack(const Side& base, const Side& candidate,
-                              const std::vector<double>& base_places,
-                              const std::vector<double>& candidate_places,
-                              const std::pair<std::string, std::string>& ids, double share,
-                              const Siblings& siblings, const CompareOptions& options) {
+StackComparison compare_stack(const Side& base, const Side& candidate, const StackRuns& runs,
+                              double share, const Series& earlier, const Siblings& siblings,
+                              const CompareOptions& options) {
   StackComparison stack;
+  const auto& ids = runs.ids;
   std::tie(stack.base_stack, stack.candidate_stack) = ids;
   stack.base_losses = losses_of(base.runs, ids.first);
   stack.candidate_losses = losses_of(candidate.runs, ids.second);
@@ -462,19 +511,16 @@ StackComparison compare_stack(const Side& base, const Side& candidate,
     conclude_one_sided(stack);
     return stack;
   }
-  const Figures figures{options.normalise, seen_from_outside(base, ids.first) &&
-                                               seen_from_outside(candidate, ids.second)};
   std::vector<Work> all;
   const bool steady = is_clock_steady(base, candidate, ids);
-  for (const Kpi kpi : kKpis) {
+  for (std::size_t i = 0; i < std::size(kKpis); ++i) {
+    const Kpi kpi = kKpis[i];
     Learned learned;
     const bool learn = options.learn && kpi != Kpi::memory;  // it is counted, not timed
-    if (learn) learned = learned_from_earlier(base, candidate, ids, kpi, options);
+    if (learn) learned = learned_from_earlier(base, candidate, ids, kpi, earlier);
     if (learn && !learned.noise) siblings.add_to(learned, ids, kpi);
     learned.one_level |= steady && learned.between_levels == 0;
-    all.push_back(begin_kpi(kpi, runs_of(base, base_places, ids.first, kpi, figures),
-                            runs_of(candidate, candidate_places, ids.second, kpi, figures), learned,
-                            options.normalise));
+    all.push_back(begin_kpi(kpi, runs.base[i], runs.candidate[i], learned, options.normalise));
   }
   const auto is_first = [&](const Work& work) {
     return work.estimate &&
@@ -505,28 +551,12 @@ StackComparison compare_stack(const Side& base, const Side& candidate,
   return stack;
 }
 
-// Places in time: each run's among all. A drift belongs to what a machine goes through from run to
-// run, not to the days between two sessions.
-std::pair<std::vector<double>, std::vector<double>> places(const Side& base,
-                                                           const Side& candidate) {
-  std::vector<std::string> times;
-  for (const Side* side : {&base, &candidate})
-    for (const auto& run : side->runs) times.push_back(run.started_utc);
-  std::sort(times.begin(), times.end());
-  const auto of = [&](const Side& side) {
-    std::vector<double> all;
-    for (const auto& run : side.runs)
-      all.push_back(static_cast<double>(
-          std::lower_bound(times.begin(), times.end(), run.started_utc) - times.begin()));
-    return all;
-  };
-  return {of(base), of(candidate)};
-}
-
-Side in_time(Side side) {
-  std::stable_sort(side.runs.begin(), side.runs.end(),
-                   [](const auto& a, const auto& b) { return a.started_utc < b.started_utc; });
-  return side;
+// The side itself if its runs are in time, else `sorted`: runs hold many samples.
+const Side& in_time(const Side& side, Side& sorted) {
+  if (std::ranges::is_sorted(side.runs, {}, &RunRecord::started_utc)) return side;
+  sorted = side;
+  std::ranges::stable_sort(sorted.runs, {}, &RunRecord::started_utc);
+  return sorted;
 }
 
 ComparedSide named(const Side& side) {
@@ -544,28 +574,20 @@ bool Comparison::refused_for_good() const {
   });
 }
 
-std::optional<double> value_of(const StackResult& stack, const Workload& workload, Kpi kpi) {
-  switch (kpi) {
-    case Kpi::p50:
-      return latency_of(stack).p50_ns;
-    case Kpi::p95:
-      return pooled_p95(stack);
-    case Kpi::throughput: {
-      const auto mean = latency_of(stack).mean_ns;
-      if (!mean) return std::nullopt;
-      return iteration_count(workload) * 1e9 / *mean;
-    }
-    case Kpi::energy:
-      return median_of_repeats(stack, &Repeat::energy_mj);
-    case Kpi::memory:
-      return greatest_of_repeats(stack, &Repeat::memory_peak_bytes);
-  }
-  return std::nullopt;
+KpiValues values_of(const StackResult& stack, const Workload& workload) {
+  const Latency latency = latency_of(stack);
+  std::optional<double> throughput;
+  if (latency.mean_ns) throughput = iteration_count(workload) * 1e9 / *latency.mean_ns;
+  return {latency.p50_ns, pooled_p95(stack), throughput,
+          median_of_repeats(stack, &Repeat::energy_mj),
+          greatest_of_repeats(stack, &Repeat::memory_peak_bytes)};
 }
 
 Result<Comparison> compare(const Side& unordered_base, const Side& unordered_candidate,
                            const CompareOptions& options) {
-  const Side base = in_time(unordered_base), candidate = in_time(unordered_candidate);
+  Side sorted_base, sorted_candidate;
+  const Side& base = in_time(unordered_base, sorted_base);
+  const Side& candidate = in_time(unordered_candidate, sorted_candidate);
   for (const Side* side : {&base, &candidate})
     if (side->runs.empty())
       return fail(ErrorKind::bad_input, fmt::format("{} holds no run", side->name));
@@ -600,22 +622,20 @@ Result<Comparison> compare(const Side& unordered_base, const Side& unordered_can
                                   run.id, side->name));
   if (!pairs) return std::unexpected(pairs.error());
   TRY(check_verified(base, candidate, *pairs));
-  const auto [base_places, candidate_places] = places(base, candidate);
+  std::vector<StackRuns> stacks;
+  const Places places = places_of(base, candidate);
+  for (const auto& ids : *pairs)
+    stacks.push_back(stack_runs_of(base, candidate, places, ids, options.normalise));
+  const Siblings siblings(stacks);
+  const auto earlier = series_like(base.runs.front(), options.earlier);
   const auto compared = std::ranges::count_if(*pairs, [&](const auto& ids) {
     return is_measured(losses_of(base.runs, ids.first)) &&
            is_measured(losses_of(candidate.runs, ids.second));
   });
-  Siblings siblings;
-  for (const auto& ids : *pairs)
-    for (const Kpi kpi : kKpis) {
-      const Figures figures{.normalise = options.normalise};
-      siblings.add(ids, kpi, runs_of(base, base_places, ids.first, kpi, figures));
-      siblings.add(ids, kpi, runs_of(candidate, candidate_places, ids.second, kpi, figures));
-    }
-  for (const auto& ids : *pairs)
-    result.stacks.push_back(compare_stack(base, candidate, base_places, candidate_places, ids,
+  for (const auto& runs : stacks)
+    result.stacks.push_back(compare_stack(base, candidate, runs,
                                           1 / double(std::max(compared, std::ptrdiff_t{1})),
-                                          siblings, options));
+                                          earlier, siblings, options));
   return result;
 }
 

@@ -1,7 +1,9 @@
 // Is the candidate faster than the base? Pure: from two lists of runs to verdicts with intervals.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -141,8 +143,9 @@ std::vector<Difference> differences_of(const Side& base, const Side& candidate,
 // Errors: a side without runs, a stack that is not there.
 Result<Comparison> compare(const Side& base, const Side& candidate, const CompareOptions& options);
 
-// One run's figure; nothing where it has none.
-std::optional<double> value_of(const StackResult& stack, const Workload& workload, Kpi kpi);
+// One run's figures, as of kKpis; nothing where it has none.
+using KpiValues = std::array<std::optional<double>, std::size(kKpis)>;
+KpiValues values_of(const StackResult& stack, const Workload& workload);
 // Whether greater is better.
 constexpr bool more_is_better(Kpi kpi) { return kpi == Kpi::throughput; }
 

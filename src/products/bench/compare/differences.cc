@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <span>
 
 #include "base/statistics.h"
 #include "base/text.h"
@@ -117,15 +118,18 @@ void add_leaves(Leaves& leaves, const Json& object, const std::string& path) {
   }
 }
 
-// Visits an object's fields: those that may differ, such as samples, are not even written.
+using Documents = std::span<const Leaves>;  // one an object; what it lacks is not there
+
+// Visits the fields of objects: those that may differ, such as samples, and those that are the same
+// in all of them are not even written.
 template <class T>
 struct LeafVisitor : FieldVisitor {
-  const T& object;
+  const std::vector<const T*>& objects;
   const std::string prefix;  // of paths: "", "stack."
-  Leaves& leaves;
+  std::vector<Leaves> documents;
 
-  LeafVisitor(const T& from, std::string before, Leaves& to)
-      : object(from), prefix(std::move(before)), leaves(to) {}
+  LeafVisitor(const std::vector<const T*>& all, std::string before)
+      : objects(all), prefix(std::move(before)), documents(all.size()) {}
   template <class Member>
   void operator()(const char* key, Member T::* member, std::string_view,
                   const FieldStyle& style = {}) {
@@ -134,37 +138,15 @@ struct LeafVisitor : FieldVisitor {
     if (rule < std::size(kRules) && kRules[rule].path == path &&
         kRules[rule].meaning == Meaning::may_differ)
       return;
-    Json one = Json::object();
-    one[path] = value::write(object.*member, style, 0);
-    if (!value::says_nothing<Member>(one[path])) add_leaves(leaves, one, "");
+    const Member& first = objects.front()->*member;
+    if (std::ranges::all_of(objects, [&](const T* one) { return one->*member == first; })) return;
+    for (std::size_t i = 0; i < objects.size(); ++i) {
+      Json one = Json::object();
+      one[path] = value::write(objects[i]->*member, style, 0);
+      if (!value::says_nothing<Member>(one[path])) add_leaves(documents[i], one, "");
+    }
   }
 };
-
-template <class T>
-Leaves leaves_of(const T& object, const std::string& prefix) {
-  Leaves leaves;
-  LeafVisitor<T> visitor(object, prefix, leaves);
-  visit_fields(visitor, Of<T>{});
-  return leaves;
-}
-
-// One document a run; what a run lacks is not there.
-using Documents = std::vector<Leaves>;
-
-Documents documents_of(const Side& side) {
-  Documents documents;
-  for (const auto& run : side.runs) documents.push_back(leaves_of(run, ""));
-  return documents;
-}
-
-// Of the runs in which the stack counts.
-Documents documents_of(const Side& side, std::string_view stack) {
-  Documents documents;
-  for (const auto& run : side.runs)
-    if (const auto* result = run.stack(stack); result && result->status == StackStatus::ok)
-      documents.push_back(leaves_of(*result, "stack."));
-  return documents;
-}
 
 struct Values {
   std::set<std::string> seen;
@@ -173,7 +155,7 @@ struct Values {
   bool operator==(const Values&) const = default;
 };
 
-Values values_at(const Documents& documents, const std::string& path) {
+Values values_at(Documents documents, const std::string& path) {
   Values values;
   for (const auto& document : documents) {
     const auto found = document.find(path);
@@ -193,7 +175,7 @@ std::string values_text(const Values& values, std::string_view path) {
 }
 
 // Of the runs that have it.
-std::optional<double> mean_at(const Documents& documents, const std::string& path) {
+std::optional<double> mean_at(Documents documents, const std::string& path) {
   std::vector<double> numbers;
   for (const auto& document : documents)
     if (const auto found = document.find(path); found != document.end())
@@ -208,12 +190,10 @@ void append(std::string& text, const std::string& label, const std::string& valu
 using Found = std::map<std::pair<std::size_t, std::string>, Difference>;  // by rule and name
 
 // `stack`: whose documents these are; empty: of whole runs.
-void add_differences(Found& found, const Documents& base, const Documents& candidate,
-                     const std::string& stack) {
-  if (base.empty() || candidate.empty()) return;
+void add_differences(Found& found, Documents base, Documents candidate, const std::string& stack) {
   std::set<std::string> paths;
-  for (const auto* side : {&base, &candidate})
-    for (const auto& document : *side)
+  for (const auto& side : {base, candidate})
+    for (const auto& document : side)
       for (const auto& [path, value] : document) paths.insert(path);
   for (const auto& path : paths) {
     std::size_t place = rule_of(path);
@@ -248,14 +228,42 @@ void add_differences(Found& found, const Documents& base, const Documents& candi
   }
 }
 
+template <class T>
+void add_differences(Found& found, const std::vector<const T*>& base,
+                     const std::vector<const T*>& candidate, const std::string& prefix,
+                     const std::string& stack) {
+  if (base.empty() || candidate.empty()) return;
+  auto objects = base;
+  objects.insert(objects.end(), candidate.begin(), candidate.end());
+  LeafVisitor<T> visitor(objects, prefix);
+  visit_fields(visitor, Of<T>{});
+  const Documents all = visitor.documents;
+  add_differences(found, all.first(base.size()), all.subspan(base.size()), stack);
+}
+
+std::vector<const RunRecord*> records_of(const Side& side) {
+  std::vector<const RunRecord*> runs;
+  for (const auto& run : side.runs) runs.push_back(&run);
+  return runs;
+}
+
+// Of the runs in which the stack counts.
+std::vector<const StackResult*> results_of(const Side& side, std::string_view stack) {
+  std::vector<const StackResult*> results;
+  for (const auto& run : side.runs)
+    if (const auto* result = run.stack(stack); result && result->status == StackStatus::ok)
+      results.push_back(result);
+  return results;
+}
+
 }  // namespace
 
 std::vector<Difference> differences_of(const Side& base, const Side& candidate,
                                        const StackPairs& pairs) {
-  std::map<std::pair<std::size_t, std::string>, Difference> found;
-  add_differences(found, documents_of(base), documents_of(candidate), "");
+  Found found;
+  add_differences(found, records_of(base), records_of(candidate), "", "");
   for (const auto& [ours, theirs] : pairs)
-    add_differences(found, documents_of(base, ours), documents_of(candidate, theirs),
+    add_differences(found, results_of(base, ours), results_of(candidate, theirs), "stack.",
                     ours == theirs ? ours : ours + "=" + theirs);
   std::vector<Difference> all;
   for (auto& [place, difference] : found) all.push_back(std::move(difference));

@@ -1,7 +1,10 @@
 #include "bench/compare/distributions.h"
 
+#include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <numbers>
 
 namespace gpuready::bench {
 namespace {
@@ -28,14 +31,58 @@ double beta_fraction(double a, double b, double x) {
 
 // The regularised incomplete beta function I_x(a, b); `rest` is 1 - x, told apart because x may be
 // so near to 1 that nothing of the rest is left in it.
-double incomplete_beta(double a, double b, double x, double rest) {
-  if (x <= 0) return 0;
-  if (rest <= 0) return 1;
-  const double front = std::exp(std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) +
-                                a * std::log(x) + b * std::log(rest));
-  // The fraction converges quickly below the mean.
-  if (x < (a + 1) / (a + b + 2)) return front * beta_fraction(a, b, x) / a;
-  return 1 - front * beta_fraction(b, a, rest) / b;
+class Beta {
+ public:
+  Beta(double a, double b)
+      : a_(a), b_(b), scale_(std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b)) {}
+  // x (1 - x) times the derivative.
+  double front(double x, double rest) const {
+    return std::exp(scale_ + a_ * std::log(x) + b_ * std::log(rest));
+  }
+  double below(double x, double rest) const {
+    if (x <= 0) return 0;
+    if (rest <= 0) return 1;
+    // The fraction converges quickly below the mean.
+    if (x < (a_ + 1) / (a_ + b_ + 2)) return front(x, rest) * beta_fraction(a_, b_, x) / a_;
+    return 1 - front(x, rest) * beta_fraction(b_, a_, rest) / b_;
+  }
+
+ private:
+  double a_, b_, scale_;
+};
+
+// A two-sided chance, and how fast it falls: by which share of 1 as x grows by its own.
+struct Chance {
+  double beyond, falls;
+};
+
+// Where a two-sided chance that falls reaches `p`: Newton's method on logarithms. In these the
+// chance is concave and its tails are nearly straight, so that from the first step on each guess
+// lies beyond the root, and each step is surer than the one before.
+template <class TwoSided>
+double critical(double p, TwoSided chance) {
+  if (p >= 1) return 0;
+  double x = std::sqrt(-2 * std::log(p));
+  for (int i = 0; i < 200; ++i) {
+    const Chance at = chance(x);
+    const double step = std::log(at.beyond / p) * at.beyond / at.falls;
+    x *= std::exp(step);
+    if (std::fabs(step) < 1e-8) break;  // its square is left
+  }
+  return x;
+}
+
+// Comparisons ask for few levels, and mostly of few degrees of freedom.
+template <class Compute>
+double remembered(double p, double degrees, Compute compute) {
+  struct Known {
+    double p = 0, degrees = 0, value = 0;
+  };
+  thread_local std::array<Known, 256> table;
+  const std::hash<double> hash;
+  Known& known = table[(31 * hash(p) + hash(degrees)) % table.size()];
+  if (known.p != p || known.degrees != degrees) known = {p, degrees, compute()};
+  return known.value;
 }
 
 }  // namespace
@@ -43,52 +90,33 @@ double incomplete_beta(double a, double b, double x, double rest) {
 double student_t_two_sided(double t, double degrees) {
   if (std::isinf(t)) return 0;
   const double square = t * t;
-  return incomplete_beta(degrees / 2, 0.5, degrees / (degrees + square),
-                         square / (degrees + square));
+  return Beta(degrees / 2, 0.5).below(degrees / (degrees + square), square / (degrees + square));
 }
-
-namespace {
-
-// Where a two-sided chance that falls reaches `p`: the Illinois method, on logarithms, in which the
-// tails are nearly straight.
-template <class TwoSided>
-double critical(double p, TwoSided chance) {
-  const auto above = [&](double x) { return std::log(chance(std::exp(x)) / p); };
-  double low = -1, high = 1;
-  while (above(low) < 0 && low > -300) low *= 2;
-  while (above(high) > 0 && high < 300) high *= 2;
-  double at_low = above(low), at_high = above(high);
-  for (int i = 0; i < 200 && high - low > 1e-14 * std::fabs(high) + 1e-15; ++i) {
-    double middle = (low * at_high - high * at_low) / (at_high - at_low);
-    if (!(middle > low && middle < high)) middle = (low + high) / 2;
-    const double at = above(middle);
-    if (std::fabs(at) < 1e-13) return std::exp(middle);
-    if (at > 0) {
-      low = middle;
-      at_low = at;
-      at_high /= 2;
-    } else {
-      high = middle;
-      at_high = at;
-      at_low /= 2;
-    }
-  }
-  return std::exp((low + high) / 2);
-}
-
-}  // namespace
 
 double student_t_critical(double p, double degrees) {
-  return critical(p, [=](double t) { return student_t_two_sided(t, degrees); });
+  return remembered(p, degrees, [=] {
+    const Beta beta(degrees / 2, 0.5);
+    return critical(p, [&](double t) {
+      const double x = degrees / (degrees + t * t), rest = t * t / (degrees + t * t);
+      return Chance{beta.below(x, rest), 2 * beta.front(x, rest)};
+    });
+  });
 }
 
 double normal_two_sided(double z) { return std::erfc(z / std::sqrt(2.0)); }
 
-double normal_critical(double p) { return critical(p, normal_two_sided); }
+double normal_critical(double p) {
+  return remembered(p, HUGE_VAL, [=] {
+    return critical(p, [](double z) {
+      const double density = std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi);
+      return Chance{normal_two_sided(z), 2 * z * density};
+    });
+  });
+}
 
 double f_upper(double ratio, double degrees, double other_degrees) {
   const double own = degrees * ratio, sum = own + other_degrees;
-  return incomplete_beta(other_degrees / 2, degrees / 2, other_degrees / sum, own / sum);
+  return Beta(other_degrees / 2, degrees / 2).below(other_degrees / sum, own / sum);
 }
 
 // The recurrences and asymptotic series of NIST DLMF 5.5.2, 5.11.2 and 5.15.8.

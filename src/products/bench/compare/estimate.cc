@@ -229,36 +229,51 @@ std::optional<Estimate> estimate(const std::vector<RunValue>& base,
   return result;
 }
 
-double half_width_at(const Estimate& estimate, std::size_t runs, double alpha) {
+namespace {
+
+constexpr std::size_t kMostRuns = 10'000;  // a side, that are foreseen
+
+struct Foreseen {
+  double standard_error, degrees;
+};
+// What an estimate like this would rest on with this number of runs a side.
+Foreseen foreseen(const Estimate& estimate, std::size_t runs) {
   const double now = static_cast<double>(std::min(estimate.base_runs, estimate.candidate_runs));
-  const double deviation = estimate.standard_error * std::sqrt(now);  // of one run a side
   const bool pairs =
       estimate.design == Design::paired && estimate.method != Method::trend_adjusted_t;
   const double n = static_cast<double>(runs);
-  const double degrees = (pairs ? n - 1 : 2 * n - 2) + estimate.learned_degrees;
-  return estimate.drift +
-         student_t_critical(alpha * estimate.share, degrees) * deviation / std::sqrt(n);
+  return {estimate.standard_error * std::sqrt(now) / std::sqrt(n),
+          (pairs ? n - 1 : 2 * n - 2) + estimate.learned_degrees};
+}
+
+}  // namespace
+
+double half_width_at(const Estimate& estimate, std::size_t runs, double alpha) {
+  const auto [error, degrees] = foreseen(estimate, runs);
+  return estimate.drift + student_t_critical(alpha * estimate.share, degrees) * error;
 }
 
 std::optional<std::size_t> runs_for(const Estimate& estimate, double half_width, double alpha) {
-  if (!(half_width > 0)) return std::nullopt;
+  const double room = half_width - estimate.drift;
+  if (!(room > 0)) return std::nullopt;
+  const double p = alpha * estimate.share;
   const auto enough = [&](std::size_t runs) {
-    return half_width_at(estimate, runs, alpha) <= half_width;
+    const auto [error, degrees] = foreseen(estimate, runs);
+    return student_t_two_sided(room / error, degrees) <= p;
   };
-  std::size_t low = 1, high = 10'000;  // enough(low) is false: one run tells nothing
-  if (!enough(high)) return std::nullopt;
-  while (low + 1 < high) {
-    const std::size_t middle = (low + high) / 2;
-    (enough(middle) ? high : low) = middle;
-  }
-  return high;
+  // Known noise would need little less, and never more.
+  const double least =
+      std::pow(normal_critical(p) * foreseen(estimate, 1).standard_error / room, 2);
+  for (double runs = std::max(2.0, std::ceil(least)); runs <= kMostRuns; ++runs)
+    if (enough(static_cast<std::size_t>(runs))) return static_cast<std::size_t>(runs);
+  return std::nullopt;
 }
 
 std::optional<std::size_t> runs_for_use(const Estimate& estimate, double alpha) {
   const double half = estimate.half_width(alpha), wide = std::numbers::ln2;
   if (half <= std::max(wide, std::fabs(estimate.difference))) return std::nullopt;
   const auto have = std::min(estimate.base_runs, estimate.candidate_runs);
-  return std::max(have + 1, runs_for(estimate, wide, alpha).value_or(10'000));
+  return std::max(have + 1, runs_for(estimate, wide, alpha).value_or(kMostRuns));
 }
 
 std::vector<double> adjusted_p(const std::vector<double>& p, const std::vector<double>& weights) {

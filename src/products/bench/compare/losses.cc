@@ -60,7 +60,11 @@ void tell(Losses& losses, const Tallies& tallies, std::uint64_t all, const char*
   }
 }
 
-bool has_figures(const Latency& latency) { return latency.p50_ns || latency.mean_ns; }
+bool has_figures(const Repeat& repeat) {
+  return repeat.status == StackStatus::ok &&
+         (repeat.samples_ns.empty() ? repeat.reported.p50_ns || repeat.reported.mean_ns
+                                    : !repeat.valid_samples().empty());
+}
 
 }  // namespace
 
@@ -74,8 +78,8 @@ Losses losses_of(std::span<const RunRecord> runs, std::string_view stack) {
     const std::uint64_t there = result == nullptr ? 0 : result->repeats.size();
     const std::uint64_t asked = std::max(run.repeats_due().value_or(there), there);
     losses.repeats += asked;
-    const bool counts =
-        result != nullptr && result->status == StackStatus::ok && has_figures(latency_of(*result));
+    const bool counts = result != nullptr && result->status == StackStatus::ok &&
+                        std::ranges::any_of(result->repeats, has_figures);
     if (!counts) {
       ++losses.lost_runs;
       losses.lost_repeats += asked;
@@ -88,7 +92,7 @@ Losses losses_of(std::span<const RunRecord> runs, std::string_view stack) {
     for (const auto& repeat : result->repeats) {
       samples += repeat.samples_ns.size();
       losses.throttled_samples += repeat.throttled.size();
-      if (repeat.status == StackStatus::ok && has_figures(latency_of(repeat))) continue;
+      if (has_figures(repeat)) continue;
       ++losses.lost_repeats;
       of_repeats[kind_of(repeat.status)].add(repeat.reason);
     }

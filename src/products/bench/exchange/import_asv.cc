@@ -12,7 +12,6 @@ namespace gpuready::bench {
 namespace {
 
 constexpr std::uint64_t kVersion = 2;
-constexpr double kNsPerS = 1e9;
 
 // The file has no units. A time is in seconds, and what a benchmark measures follows from its
 // name's beginning: time_x, TimeX, timeraw_x, TimerawX; others are memory and figures of their own.

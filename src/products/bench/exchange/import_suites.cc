@@ -6,8 +6,6 @@
 namespace gpuready::bench {
 namespace {
 
-constexpr double kNsPerS = 1e9, kNsPerMs = 1e6;
-
 Latency latency_in(const Json& figures, const char* median, double scale) {
   const auto time = [&](const char* name) {
     return positive(number_in(member(figures, name)), scale);

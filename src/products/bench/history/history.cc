@@ -59,10 +59,10 @@ Result<void> add(const Database& database, const RunRecord& run) {
   auto figure = database.prepare("INSERT INTO figures VALUES (?, ?, ?, ?)");
   for (const auto& stack : run.stacks) {
     if (!run.is_whole() || stack.status != StackStatus::ok) continue;
-    for (const Kpi kpi : kKpis) {
-      const auto value = value_of(stack, run.workload, kpi);
-      if (!value || !(*value > 0)) continue;
-      TRY(figure.bind(run.id).bind(stack.id).bind(name_of(kpi)).bind(*value).run());
+    const KpiValues values = values_of(stack, run.workload);
+    for (std::size_t k = 0; k < values.size(); ++k) {
+      if (!values[k] || !(*values[k] > 0)) continue;
+      TRY(figure.bind(run.id).bind(stack.id).bind(name_of(kKpis[k])).bind(*values[k]).run());
     }
   }
   return {};

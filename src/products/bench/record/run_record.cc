@@ -17,15 +17,24 @@
 namespace gpuready::bench {
 namespace {
 
-Latency of_samples(const std::vector<double>& samples) {
+// Moves the samples about.
+double percentile_in(std::span<double> samples, double p) {
+  const double place = p * static_cast<double>(samples.size() - 1);
+  const auto below = samples.begin() + static_cast<std::ptrdiff_t>(place);
+  std::ranges::nth_element(samples, below);
+  if (below + 1 == samples.end()) return *below;
+  return std::lerp(*below, *std::min_element(below + 1, samples.end()), place - std::floor(place));
+}
+
+Latency of_samples(std::vector<double> samples) {
   if (samples.empty()) return {};
-  const auto [least, greatest] = std::minmax_element(samples.begin(), samples.end());
-  const double sum = std::accumulate(samples.begin(), samples.end(), 0.0);
-  return {.mean_ns = sum / static_cast<double>(samples.size()),
-          .p50_ns = percentile(samples, 0.5),
-          .p95_ns = percentile(samples, 0.95),
-          .min_ns = *least,
-          .max_ns = *greatest};
+  const auto [least, greatest] = std::ranges::minmax(samples);
+  const double mean = gpuready::mean(samples);
+  return {.mean_ns = mean,
+          .p50_ns = percentile_in(samples, 0.5),
+          .p95_ns = percentile_in(samples, 0.95),
+          .min_ns = least,
+          .max_ns = greatest};
 }
 
 }  // namespace
@@ -59,6 +68,7 @@ std::string Environment::fingerprint() const {
 }
 
 std::vector<double> Repeat::valid_samples() const {
+  if (throttled.empty()) return samples_ns;
   const std::set<std::uint64_t> dropped(throttled.begin(), throttled.end());
   std::vector<double> valid;
   valid.reserve(samples_ns.size());
@@ -86,11 +96,7 @@ bool RunRecord::is_timed() const {
 
 std::optional<double> percentile(std::vector<double> samples, double p) {
   if (samples.empty()) return std::nullopt;
-  std::sort(samples.begin(), samples.end());
-  const double place = p * static_cast<double>(samples.size() - 1);
-  const auto below = static_cast<std::size_t>(place);
-  if (below + 1 >= samples.size()) return samples.back();
-  return std::lerp(samples[below], samples[below + 1], place - static_cast<double>(below));
+  return percentile_in(samples, p);
 }
 
 Latency latency_of(const Repeat& repeat) {
@@ -98,13 +104,15 @@ Latency latency_of(const Repeat& repeat) {
 }
 
 Latency latency_of(const StackResult& stack) {
+  std::vector<Latency> repeats;
+  for (const auto& repeat : stack.repeats)
+    if (repeat.status == StackStatus::ok) repeats.push_back(latency_of(repeat));
   Latency all;
   for (const auto figure : {&Latency::mean_ns, &Latency::p50_ns, &Latency::p95_ns, &Latency::min_ns,
                             &Latency::max_ns}) {
     std::vector<double> values;
-    for (const auto& repeat : stack.repeats)
-      if (repeat.status == StackStatus::ok)
-        if (const auto value = latency_of(repeat).*figure) values.push_back(*value);
+    for (const auto& latency : repeats)
+      if (latency.*figure) values.push_back(*(latency.*figure));
     if (!values.empty()) all.*figure = median(std::move(values));
   }
   return all;

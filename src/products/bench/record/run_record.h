@@ -46,6 +46,7 @@ struct Environment {
   // The first 16 hexadecimal digits of the SHA-256 of all but `variables` and `cpu_affinity`: the
   // machine as it was set up.
   std::string fingerprint() const;
+  bool operator==(const Environment&) const = default;
 };
 
 struct Workload {
@@ -56,6 +57,7 @@ struct Workload {
   // Of one iteration, by definition. Rows: what callers count (the batch); elements: what PyC's
   // suite calls tokens (batch x hidden).
   std::optional<std::uint64_t> rows, elements, flops, bytes;
+  bool operator==(const Workload&) const = default;
 };
 
 // "mlp batch=64 hidden=2048": one name of the work.
@@ -72,23 +74,29 @@ struct Protocol {
   std::optional<bool> startups_overlapped;  // adapters prepared together, none beside timing
   // Then its stacks did one and the same work; the benchmarks of another program need not have.
   bool is_ours() const { return origin.empty() || origin == "gpuready"; }
+  bool operator==(const Protocol&) const = default;
 };
 
 // What the machine reaches at most, measured in the same session; for --normalise.
 struct Roofline {
   std::optional<double> flops_per_s;  // in the workload's dtype
   std::optional<double> bytes_per_s;  // read and written
+  bool operator==(const Roofline&) const = default;
 };
+
+inline constexpr double kNsPerMs = 1e6, kNsPerS = 1e9;  // units of other programs' times
 
 // Of one iteration in the steady state. Where samples are there, it follows from them.
 struct Latency {
   std::optional<double> mean_ns, p50_ns, p95_ns, min_ns, max_ns;
+  bool operator==(const Latency&) const = default;
 };
 
 // Means over a repeat, sampled beside it.
 struct Conditions {
   std::optional<double> sm_mhz, memory_mhz, power_mw, gpu_celsius;
   std::vector<std::string> throttle_reasons;  // seen at least once
+  bool operator==(const Conditions&) const = default;
 };
 
 // What else used the machine. Runs whose loads differ much are not compared (differences.cc).
@@ -99,6 +107,7 @@ struct Load {
   // Of the run's GPU, before it used it: processes that had it open, and its utilisation.
   std::optional<std::uint64_t> gpu_processes;
   std::optional<double> gpu_percent;
+  bool operator==(const Load&) const = default;
 };
 
 // One process of one stack.
@@ -124,6 +133,7 @@ struct Repeat {
 
   // The samples that count: those not taken under throttling.
   std::vector<double> valid_samples() const;
+  bool operator==(const Repeat&) const = default;
 };
 
 struct StackResult {
@@ -145,6 +155,7 @@ struct StackResult {
   bool is_verified() const { return !unverified.value_or(false); }
   bool is_contestant() const { return is_verified() && !reference.value_or(false); }
   std::string_view name() const { return display_name.empty() ? id : display_name; }
+  bool operator==(const StackResult&) const = default;
 };
 
 struct RunRecord {

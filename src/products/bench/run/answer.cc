@@ -17,7 +17,6 @@ namespace {
 constexpr std::size_t kMostSamples = 1'000'000, kMostDigests = 64, kMostReason = 1000,
                       kMostTexts = 64;
 constexpr std::size_t kMostTries = 64;  // at finding where the object begins
-constexpr double kNsPerMs = 1e6;
 
 std::string short_text(std::string_view text) {
   std::string line = printable(trim(text));

@@ -40,6 +40,15 @@ TEST(BenchStudentT, IsScipys) {
   EXPECT_EQ(student_t_two_sided(HUGE_VAL, 5), 0);
 }
 
+TEST(BenchStudentT, QuantilesLeadBackToTheirChance) {
+  for (const double p : {0.999, 0.5, 0.01, 1e-6, 1e-12, 1e-60}) {
+    for (const double degrees : {0.5, 1.0, 2.0, 7.3, 100.0, 20'000.0})
+      EXPECT_NEAR(student_t_two_sided(student_t_critical(p, degrees), degrees) / p, 1, 1e-10)
+          << p << " " << degrees;
+    EXPECT_NEAR(normal_two_sided(normal_critical(p)) / p, 1, 1e-10) << p;
+  }
+}
+
 TEST(BenchEstimate, DesignFollowsFromTime) {
   const auto runs = [](std::vector<double> when) { return at(when, when); };
   EXPECT_EQ(design_of(runs({0, 3, 4}), runs({1, 2, 5})), Design::paired);
@@ -255,6 +264,8 @@ TEST(BenchEstimate, FurtherRunsAreEnough) {
   };
   EXPECT_LE(half(double(*runs)), 0.01);
   EXPECT_GT(half(double(*runs) - 1), 0.01);
+  e.standard_error = 0.0005;
+  EXPECT_EQ(runs_for(e, 0.01, 0.01), 3);
   EXPECT_FALSE(runs_for(e, 1e-6, 0.01));
   EXPECT_FALSE(runs_for(e, 0, 0.01));
 }
