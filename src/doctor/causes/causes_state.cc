@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/vendor_codes.h"
 #include "doctor/facts.h"
+#include "doctor/kernel_signs.h"
 #include "value/action.h"
 
 namespace gpuready::doctor {

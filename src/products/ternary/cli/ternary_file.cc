@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "base/text.h"
+#include "cli/options.h"
 #include "host/atomic_file.h"
 #include "ternary/safetensors/safetensors.h"
 
