@@ -177,7 +177,7 @@ bool tell_of_kernel(const Machine& machine, const Crash& crash, Match& match) {
       "kernel, mostly a newer one, with amdgpu built for it (Ubuntu: the package "
       "linux-generic-hwe of this release). Load amdgpu by hand (modprobe amdgpu), and take the "
       "blacklist off once it starts.",
-      contains(crash.place, "sync_global_pgds_l5")
+      contains(crash.place, "sync_global_pgds_l") && !contains(crash.place, "_l4+")
           ? "boot with no5lvl as well, which turns five-level page tables off, or "
           : "");
   match.command = "";

@@ -93,7 +93,7 @@ Match works_without(const Machine& machine, const PciDevice& device,
 }
 
 // A driver that is built into the kernel asks before the root file system is there.
-void asked_too_early(const Machine& machine, Match& match) {
+void asked_too_early(Match& match) {
   match.explanation =
       "The driver asked for its firmware before the file was there, and waited for it in vain. A "
       "driver that is built into the kernel starts before the root file system with /lib/firmware.";
@@ -103,9 +103,6 @@ void asked_too_early(const Machine& machine, Match& match) {
       "kernel (CONFIG_EXTRA_FIRMWARE), or put them into the initramfs, if there is one. Copying "
       "them to /lib/firmware does not help a built-in driver.";
   match.command = "";
-  const auto command_line = machine.system.kernel_command_line.value_or("");
-  for (const auto option : split(command_line, " \n"))
-    if (option == "noinitrd") match.evidence.push_back(evidence("/proc/cmdline", option));
 }
 
 // AMD's own driver, which tells its version, brings its firmware in a package.
@@ -153,7 +150,7 @@ std::vector<Match> firmware_missing(const Facts& facts) {
         return says_any(hit.text, {"*: GuC firmware *: fetch failed with error -110",
                                    "*: GuC firmware *: fetch failed -ETIMEDOUT"});
       });
-      if (late) asked_too_early(machine, match);
+      if (late) asked_too_early(match);
       if (vendor == Vendor::amd && machine.amd.module_version) of_driver_package(machine, match);
       matches.push_back(std::move(match));
     }
