@@ -172,14 +172,12 @@ bool tell_of_kernel(const Machine& machine, const Crash& crash, Match& match) {
   match.explanation =
       "The kernel ended the thread that started the GPU. amdgpu stays half loaded, cannot be "
       "unloaded, and may crash again at every start.";
-  match.cure = fmt::format(
-      "Boot with modprobe.blacklist=amdgpu, so that the machine comes up. Then {}run another "
-      "kernel, mostly a newer one, with amdgpu built for it (Ubuntu: the package "
-      "linux-generic-hwe of this release). Load amdgpu by hand (modprobe amdgpu), and take the "
-      "blacklist off once it starts.",
-      contains(crash.place, "sync_global_pgds_l") && !contains(crash.place, "_l4+")
-          ? "boot with no5lvl as well, which turns five-level page tables off, or "
-          : "");
+  match.cure =
+      "Boot with modprobe.blacklist=amdgpu, so that the machine comes up. Then run another kernel, "
+      "mostly a newer one, with amdgpu built for it (Ubuntu: the package linux-generic-hwe of this "
+      "release); after a crash in sync_global_pgds_l5, boot with no5lvl, which turns five-level "
+      "page tables off. Load amdgpu by hand (modprobe amdgpu), and take the blacklist off once it "
+      "starts.";
   match.command = "";
   match.terms = kByReboot;
   return true;
