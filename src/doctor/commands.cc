@@ -54,6 +54,8 @@ constexpr Task kTasks[] = {
      "mokutil --import /var/lib/dkms/mok.pub", "mokutil --import /var/lib/dkms/mok.pub"},
     {"install-amdgpu-dkms", "apt-get install amdgpu-dkms", "apt-get install amdgpu-dkms",
      "dnf install amdgpu-dkms", "zypper install amdgpu-dkms", ""},
+    {"reinstall", "apt-get install --reinstall", "apt-get install --reinstall", "dnf reinstall",
+     "zypper install --force", ""},
     {"install-firmware", "apt-get install firmware-amd-graphics firmware-misc-nonfree",
      "apt-get install linux-firmware", "dnf install linux-firmware",
      "zypper install kernel-firmware-all", "pacman -S linux-firmware"},
@@ -67,7 +69,8 @@ struct Origin {
 constexpr Origin kOrigins[] = {
     {"dkms", "", "dkms autoinstall -k {kernel}", "{do:enrol-dkms-key}"},
     {"akmods", "Rebuild the driver's modules for the running kernel with akmods",
-     "akmods --force --kernels {kernel}", "mokutil --import /etc/pki/akmods/certs/public_key.der"},
+     "akmods --force --kernels {kernel}",
+     "kmodgenca -a; mokutil --import /etc/pki/akmods/certs/public_key.der"},
     {"packages", "Install the driver's modules that the distribution built for the running kernel",
      "{do:install-built-modules}", ""},
     {"runfile",

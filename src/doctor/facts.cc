@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "base/vendor_codes.h"
+#include "doctor/commands.h"
 #include "doctor/known_faults.h"
 #include "doctor/xid_table.h"
 #include "machine/gpu_use.h"
@@ -687,7 +688,13 @@ bool needs_newer_kernel(const Machine& machine, Match& match) {
   if (early == nullptr || contains(release, ".el")) return false;
   match.evidence.push_back(evidence("kernel release", release));
   match.explanation = "The kernel is older than the first that supports this GPU.";
-  match.cure = fmt::format("Install a newer kernel: {} supports this GPU.", early->fixed);
+  const auto family = family_of(machine);
+  match.cure = fmt::format(
+      "Install a newer kernel and reboot: {} supports this GPU.{}", early->fixed,
+      family == Family::debian   ? " Debian has one in the backports of its releases "
+                                   "(linux-image-amd64, with firmware-misc-nonfree) or in its next."
+      : family == Family::ubuntu ? " Ubuntu has one in linux-generic-hwe or in its next release."
+                                 : "");
   match.command = "";
   match.action = Action::configure;
   match.terms = kByReboot;
@@ -749,8 +756,12 @@ bool hmm_is_off(const Machine& machine) {
   return found != machine.nvidia.params.end() && found->second == "Y";
 }
 
-// The proprietary flavour can do the GSP's work itself up to Ada. What helps: issues of NVIDIA's
-// open-gpu-kernel-modules about laptops.
+bool may_do_without_gsp(const Machine& machine, const PciAddress& gpu) {
+  constexpr std::uint64_t kHopper = 9;
+  return capability_major(machine, gpu).value_or(0) < kHopper;
+}
+
+// What helps: issues of NVIDIA's open-gpu-kernel-modules about laptops.
 void add_gsp_advice(const Machine& machine, Match& match, std::string_view first_step) {
   const auto& nvidia = machine.nvidia;
   const auto* gpu = match.pci.empty() ? nullptr : machine.find_gpu(match.pci.front());
@@ -770,8 +781,7 @@ void add_gsp_advice(const Machine& machine, Match& match, std::string_view first
   if (const auto said = evidence("kernel log", hits.back().text);
       std::ranges::find(match.evidence, said.quote, &Evidence::quote) == match.evidence.end())
     match.evidence.push_back(said);
-  const auto* kind = find_nvidia_architecture(capability_of(machine, match.pci.front()));
-  const bool needs_it = kind && kind->needs_open_module;
+  const bool needs_it = !may_do_without_gsp(machine, match.pci.front());
   const std::string_view setting =
       needs_it ? "NVreg_DynamicPowerManagement=0x00" : "NVreg_EnableGpuFirmware=0";
   match.cure = capitalized(fmt::format(

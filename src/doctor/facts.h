@@ -54,6 +54,10 @@ bool any_gpu(const Machine& machine, Vendor vendor);
 // The first number of an NVIDIA GPU's compute capability, by its driver or its chip's name: 9 is
 // Hopper.
 std::optional<std::uint64_t> capability_major(const Machine& machine, const PciAddress& address);
+// Whether the proprietary flavour of NVIDIA's driver can do the work of this GPU's system processor
+// (GSP) itself: up to Ada (NVIDIA's README, "GSP Firmware"; done so on EC2's g4dn and g5:
+// awslabs/amazon-eks-ami issue 1523).
+bool may_do_without_gsp(const Machine& machine, const PciAddress& gpu);
 // NVML was asked about this GPU, listed it, and lost it in no call.
 bool answers(const Machine& machine, const Gpu& gpu);
 bool answers(const Machine& machine, const PciAddress& address);

@@ -253,6 +253,8 @@ std::map<std::string_view, std::vector<LogHit>> missing_parts(const Machine& mac
                        "*: HuC firmware *: fetch failed with error -2",
                        "*: HuC firmware *: fetch failed with error -ENOENT",
                        "*: HuC firmware *: fetch failed -ENOENT",
+                       "*: GuC firmware *: fetch failed with error -110",
+                       "*: GuC firmware *: fetch failed -ETIMEDOUT",
                        "*: Failed to load DMC firmware * (-ENOENT)"};
   const Ids loaded = {"*: GuC firmware * version ", "*: Using GuC firmware from * version ",
                       "*: HuC firmware * version ", "*: Using HuC firmware from * version ",

@@ -61,7 +61,7 @@ auto standing_hits(const Machine& machine, const Ids& bad, const Ids& good, cons
 inline std::optional<PciAddress> device_of(const LogHit& hit) { return hit.pci; }
 
 // What Intel's driver logs where it did not find the file of a part's firmware, and did not load it
-// later: "GuC", "HuC", "DMC". Newer GPUs do not start without the GuC's.
+// later, or did not get it in time: "GuC", "HuC", "DMC". Newer GPUs do not start without the GuC's.
 std::map<std::string_view, std::vector<LogHit>> missing_parts(const Machine& machine,
                                                               const PciAddress& gpu);
 

@@ -168,7 +168,7 @@ const std::vector<Platform>& systems() {
          "install)"},
         {{firmware_files, kernel},
          "kernel and firmware come with it (rpm-ostree upgrade; rpm-ostree rollback brings the one "
-         "before)"},
+         "before, and ostree admin pin 0 keeps the one that runs)"},
         {{initramfs}, "rpm-ostree initramfs --enable builds an initramfs here"},
         {{kernel_option}, "rpm-ostree kargs changes the kernel's options"}},
        "."},
@@ -221,7 +221,11 @@ const std::vector<Platform>& systems() {
       {[](const Machine& machine) { return kernel_says(machine, "truenas"); },
        false,
        "On TrueNAS",
-       {{{driver}, "the driver comes with its release (Apps > Settings > Install NVIDIA Drivers)"},
+       {{{driver},
+         "the driver comes with its release (Apps > Settings > Install NVIDIA Drivers); since "
+         "25.10 "
+         "it is the open flavour, so that a GPU before Turing needs an image with the proprietary "
+         "one (nvidia.raw in /usr/share/truenas/sysext-extensions)"},
         {{firmware_files, kernel}, "kernel and firmware come with its release: update it"},
         {{kernel_option},
          "kernel_extra_options of system.advanced.update (midclt) sets the kernel's options"}},

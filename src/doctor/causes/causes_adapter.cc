@@ -67,6 +67,30 @@ void explain_resize(Match& match) {
   match.terms = kByReboot;
 }
 
+// A Mac has no firmware setup; and where pci=realloc did not help, neither firmware nor kernel sees
+// a reason to keep room below the bridges of an enclosure.
+void ask_kernel_for_room(const Machine& machine, Match& match) {
+  const auto product = machine.system.product_name.value_or("");
+  bool told = false;
+  const auto command_line = machine.system.kernel_command_line.value_or("");
+  for (const auto option : split(command_line, " \n"))
+    if (option.starts_with("pci=") && contains(option, "realloc") &&
+        !contains(option, "realloc=off")) {
+      match.evidence.push_back(evidence("/proc/cmdline", option));
+      told = true;
+    }
+  const bool mac = product.starts_with("Mac") || product.starts_with("iMac");
+  if (machine.system.hypervisor || (!told && !mac)) return;
+  match.cure = fmt::format(
+      "Have the kernel keep more room below the bridges above the GPU: boot with "
+      "pcie_ports=native pci=hpbussize=0x10,hpmmiosize=128M,hpmmioprefsize=1G (more than the GPU's "
+      "largest window), and connect an enclosure after the start. If that does not help, boot with "
+      "pci=assign-busses,realloc{}.",
+      mac ? "" : ", turn on Above 4G Decoding in the firmware, and update it");
+  match.action = Action::configure;
+  match.terms = kByReboot;
+}
+
 std::vector<Match> bad_bar(const Facts& facts) {
   auto matches =
       refused(facts, {"NVRM: ...This PCI I/O region assigned to your NVIDIA device is invalid"});
@@ -96,6 +120,7 @@ std::vector<Match> bad_bar(const Facts& facts) {
           "memory it may find room meanwhile.";
       match.action = Action::ask_host;
     }
+    ask_kernel_for_room(facts.machine, match);
     if (is_plain_arm(facts.machine))
       match.cure =
           "Enlarge the memory window of the PCI Express port in the board's device tree (ranges), "
@@ -126,18 +151,6 @@ std::vector<Match> needs_open_module(const Facts& facts) {
   return matches;
 }
 
-// The proprietary flavour does the GSP's work itself up to Ada (NVIDIA's README, "GSP Firmware";
-// done so on EC2's g4dn and g5: awslabs/amazon-eks-ami issue 1523).
-bool may_do_without_gsp(const Machine& machine, const Match& match) {
-  constexpr std::uint64_t kHopper = 9;
-  const auto& nvidia = machine.nvidia;
-  const auto on = nvidia.params.find("EnableGpuFirmware");
-  const auto major =
-      match.pci.empty() ? std::nullopt : capability_major(machine, match.pci.front());
-  return nvidia.module_flavour == "proprietary" && major && *major < kHopper &&
-         (on == nvidia.params.end() || on->second != "0");
-}
-
 void died_at_work(const Machine& machine, Match& match, bool works_now = false) {
   match.title = "The GPU's system processor (GSP) stopped answering";
   match.explanation =
@@ -146,7 +159,11 @@ void died_at_work(const Machine& machine, Match& match, bool works_now = false) 
   match.cure =
       "Reset the GPU (reboot if that fails), then update the driver to the newest release of its "
       "branch. If it recurs with that, cut the power once; then have the GPU checked.";
-  if (may_do_without_gsp(machine, match))
+  const auto& nvidia = machine.nvidia;
+  const auto on = nvidia.params.find("EnableGpuFirmware");
+  if (nvidia.module_flavour == "proprietary" && !match.pci.empty() &&
+      may_do_without_gsp(machine, match.pci.front()) &&
+      (on == nvidia.params.end() || on->second != "0"))
     match.cure =
         "Reset the GPU (reboot if that fails), then update the driver to the newest release of its "
         "branch. If it recurs with that, turn the GSP off, which this flavour can do without up to "

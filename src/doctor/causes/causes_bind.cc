@@ -421,6 +421,13 @@ std::vector<Match> module_rejected(const Facts& facts) {
         match.evidence.push_back(
             evidence("/sys/firmware/efi/efivars/SecureBoot-*",
                      *machine.system.secure_boot ? "Secure Boot is on" : "Secure Boot is off"));
+      if (vendor == Vendor::nvidia && machine.nvidia.modules_from == "akmods" && !by_selinux &&
+          !in_container(machine))
+        match.cure =
+            "Sign the driver's modules, which akmods builds: make a key (kmodgenca -a), enrol it "
+            "(mokutil --import), reboot, and choose \"Enroll MOK\" in the screen that asks for "
+            "its password. Then build the modules again with that key (akmods --force --rebuild), "
+            "and reboot. Or turn Secure Boot off in the firmware.";
       matches.push_back(std::move(match));
     }
   }

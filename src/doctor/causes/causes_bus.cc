@@ -57,7 +57,19 @@ std::vector<Match> no_gpu(const Facts& facts) {
           ? "no display controller or accelerator is listed"
           : fmt::format("{} display controller(s) or accelerator(s) listed, none of them a GPU",
                         machine.pci.size())));
-  if (machine.system.hypervisor)
+  if (machine.system.kernel_release.ends_with("-linuxkit")) {
+    match.explanation =
+        "This is a container in the virtual machine of Docker Desktop, which has no GPU and cannot "
+        "be given one.";
+    match.cure =
+        "On Linux, use the host's own Docker Engine: quit Docker Desktop, choose the engine's "
+        "context, and start the container there with the GPU: with --device /dev/kfd --device "
+        "/dev/dri --group-add video --group-add render for ROCm, --device /dev/dri for Intel's, "
+        "--gpus all for NVIDIA's.";
+    match.command = "docker context use default";
+    match.terms = kAtLaunch;
+    match.evidence.push_back(evidence("kernel release", machine.system.kernel_release));
+  } else if (machine.system.hypervisor)
     match.cure =
         "Where there should be one: have it passed through to this virtual machine, or choose a "
         "kind of instance that has GPUs.";
@@ -284,10 +296,12 @@ std::vector<Cause> bus_causes() {
            "A share of the host's GPU is on the bus (1414:008e). Linux drives it through "
            "dxgkrnl, which is not part of most kernels.",
        .cure =
-           "Install dxgkrnl for this kernel (from Microsoft's WSL2-Linux-Kernel) and the Windows "
-           "host's driver in /usr/lib/wsl; or have the whole GPU assigned to this machine "
-           "(Discrete Device Assignment).",
-       .command = "modprobe dxgkrnl",
+           "Start a kernel for which dxgkrnl is installed, where the search finds one (GRUB: "
+           "Advanced options; GRUB_DEFAULT in /etc/default/grub keeps it). Else build dxgkrnl for "
+           "this kernel with DKMS, from Microsoft's WSL2-Linux-Kernel. The Windows host's driver "
+           "belongs into /usr/lib/wsl, if it is not there yet. Or have the whole GPU assigned to "
+           "this machine (Discrete Device Assignment).",
+       .command = "modprobe dxgkrnl || find /lib/modules -name 'dxgkrnl.ko*'",
        .action = Action::configure,
        .terms = kAsRoot,
        .explains = {"nvml-start-failed", "cuda-start-failed", "nvml-library-missing",

@@ -50,11 +50,18 @@ std::vector<Match> remap_failed(const Facts& facts) {
   });
 }
 
+std::string rows_of(const RowRemapping& rows) {
+  return fmt::format("{} rows remapped for uncorrectable errors{}", rows.uncorrected.value_or(0),
+                     rows.pending.value_or(false) ? ", and more wait for a reset" : "");
+}
+
 std::vector<Match> remap_pending(const Facts& facts) {
   return each_gpu(facts, [&](const Gpu& gpu, Match& match) {
     if (gpu.remapping.pending.value_or(false))
-      match.evidence.push_back(
-          evidence("nvmlDeviceGetRemappedRows", "rows wait to be remapped at the next reset"));
+      match.evidence.push_back(evidence("nvmlDeviceGetRemappedRows",
+                                        gpu.remapping.uncorrected.value_or(0) > 0
+                                            ? rows_of(gpu.remapping)
+                                            : "rows wait to be remapped at the next reset"));
     if (gpu.retired.pending.value_or(false)) {
       match.evidence.push_back(evidence("nvmlDeviceGetRetiredPagesPendingStatus",
                                         "pages wait to be retired at the next reset"));
@@ -176,6 +183,15 @@ std::vector<Match> uncorrectable(const Facts& facts) {
           "Stop what runs on the GPU and reboot: the driver then leaves the bad pages out. If the "
           "errors come again (amd-smi metric --ecc), have the GPU replaced.";
       match.command = "reboot";
+    }
+    const auto& rows = gpu.remapping;
+    if (!match.evidence.empty() && !contained && rows.uncorrected.value_or(0) > 0) {
+      match.evidence.push_back(evidence("nvmlDeviceGetRemappedRows", rows_of(rows)));
+      match.cure =
+          match.cure.value_or("Stop what runs on the GPU and reset it.") +
+          " nvidia-persistenced and DCGM hold it, too. Then look at its "
+          "rows (nvidia-smi -q -d ROW_REMAPPER): none may wait or have failed. If rows keep "
+          "failing after resets, have the GPU replaced.";
     }
     const bool hub = std::ranges::all_of(match.evidence, [](const Evidence& proof) {
       return contains(proof.quote, "ERREVENT_ATHUB_INTERRUPT");

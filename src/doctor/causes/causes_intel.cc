@@ -1,7 +1,8 @@
 // Intel's compute runtime (NEO: Level Zero and OpenCL) against the GPU and the kernel's driver.
 // The driver's name ends with its build: libze_intel_gpu.so.1.3.27642 is of release 23.43.27642.
 // Platforms: LEGACY_PLATFORMS.md of intel/compute-runtime, and its issues 710 (i915 of Linux 6.8),
-// 903 (Lunar Lake), 779 (Meteor Lake), 872 and 997 (small windows under xe). Device ids:
+// 903 (Lunar Lake), 779 (Meteor Lake), 872 and 997 (small windows under xe), 853, 868 and 905 (DG2
+// under xe). Device ids:
 // include/drm/intel/pciids.h of Linux.
 #include <fmt/format.h>
 
@@ -43,13 +44,16 @@ constexpr Family kFamilies[] = {
 constexpr std::uint16_t kLegacy[] = {0x16, 0x19, 0x1a, 0x31, 0x3e, 0x45,
                                      0x4e, 0x59, 0x5a, 0x87, 0x8a, 0x9b};
 constexpr std::uint64_t kLastForLegacy = 30872;
-constexpr std::uint64_t kForLinux68 = 29138;           // 24.13
-constexpr std::uint64_t kAsksForWindow = 33578;        // 25.18
-constexpr std::string_view kLinux68 = "6.8.1..6.8.4";  // their i915 tells a smaller address space
+constexpr std::uint64_t kForLinux68 = 29138;     // 24.13
+constexpr std::uint64_t kAsksForWindow = 33578;  // 25.18
+constexpr std::uint16_t kDg2 = 0x56;
+constexpr std::uint64_t kLastWithoutDg2UnderXe = 37020;  // 26.05
+constexpr std::string_view kLinux68 = "6.8.1..6.8.4";    // their i915 tells a smaller address space
 
 struct Reason {
   std::string title, explanation, cure;
   Severity severity = Severity::error;
+  std::string command = {};
   std::optional<CureTerms> terms = {};
 };
 constexpr std::string_view kNewerRuntime =
@@ -115,6 +119,20 @@ std::optional<Reason> why_unfit(const Machine& machine, const Gpu& gpu, const Pc
                       "off; if the window stays small, boot with pci=realloc, update the firmware, "
                       "or try another slot.",
                   .terms = kInFirmware};
+  if (device.driver == "xe" && high == kDg2 && *build <= kLastWithoutDg2UnderXe)
+    return Reason{.title = "Intel's compute runtime does not take this GPU under xe",
+                  .explanation =
+                      "This release takes Arc A and Flex GPUs (DG2) from i915, which is their "
+                      "driver; under xe Level Zero and OpenCL find no device.",
+                  .cure =
+                      "Give the GPU back to i915: take xe.force_probe and i915.force_probe off the "
+                      "kernel's command line and out of /etc/modprobe.d, rebuild the initramfs, "
+                      "and reboot. Or install a later release of the runtime, which may take the "
+                      "GPU under xe.",
+                  .command =
+                      "grep -rns force_probe /etc/kernel/cmdline /etc/default/grub "
+                      "/etc/modprobe.d",
+                  .terms = kByReboot};
   return std::nullopt;
 }
 
@@ -138,6 +156,10 @@ std::vector<Match> runtime_unfit(const Facts& facts) {
       if (const auto* library = installed(machine, name))
         match.evidence.push_back(evidence(library->path, library->version.value_or("")));
     match.evidence.push_back(driver_of(*device));
+    const auto command_line = machine.system.kernel_command_line.value_or("");
+    for (const auto option : split(command_line, " \n"))
+      if (!why->command.empty() && contains(option, "force_probe="))
+        match.evidence.push_back(evidence("/proc/cmdline", option));
     if (why->terms)  // the window is small
       for (const auto& hit : log_hits(machine, {"xe: Failed to resize BAR2 to "}))
         if (hit.pci == gpu.pci && match.evidence.size() < 4)
@@ -145,6 +167,7 @@ std::vector<Match> runtime_unfit(const Facts& facts) {
     match.title = std::move(why->title);
     match.explanation = std::move(why->explanation);
     match.cure = std::move(why->cure);
+    match.command = std::move(why->command);
     match.terms = why->terms;
     matches.push_back(std::move(match));
   }

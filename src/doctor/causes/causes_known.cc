@@ -65,6 +65,9 @@ std::vector<Match> known(const Facts& facts) {
   for (const auto& fault : known_faults()) {
     if (matches.size() == kFaultsMax) break;
     if (told.contains(fault.symptoms)) continue;
+    if (fault.vendor == Vendor::nvidia && fault.text.starts_with("not to build") &&
+        (machine.nvidia.module_loaded || machine.nvidia.module_installed.value_or(false)))
+      continue;
     auto symptoms = facts.told | std::views::filter([&](const ReportedCause& each) {
                       return is_symptom(each, fault);
                     });

@@ -128,6 +128,23 @@ struct Crash {
   std::string head, place;  // place: of the instruction, where no GPU's driver is
 };
 
+// The GPU that amdgpu was starting when the kernel crashed, and has not started since.
+std::optional<PciAddress> started_by_amdgpu(const Machine& machine, const LogLine& crash) {
+  constexpr double kStartSeconds = 30;
+  const auto gpus = gpus_on_bus(machine, Vendor::amd);
+  const Ids begins = {"amdgpu: enabling device (", "*: initializing kernel modesetting ("};
+  std::optional<PciAddress> starts;
+  for (const auto& hit : log_hits(machine, both(begins, {"*: Initialized amdgpu "}))) {
+    const auto since =
+        crash.seconds.value_or(0) - machine.kernel_log.lines[hit.line].seconds.value_or(0);
+    if (!says_any(hit.text, begins))
+      starts = hit.pci && hit.pci != starts ? starts : std::nullopt;
+    else if (since >= 0 && since < kStartSeconds && (hit.pci || !starts))
+      starts = hit.pci || gpus.size() != 1 ? hit.pci : gpus.front()->address;
+  }
+  return starts;
+}
+
 // The memory that programs share with GPUs is in the kernel's own care.
 bool tell_of_kernel(const Machine& machine, const Crash& crash, Match& match) {
   if (crash.place.empty() || crash.place.ends_with(']') ||
@@ -144,6 +161,25 @@ bool tell_of_kernel(const Machine& machine, const Crash& crash, Match& match) {
       "Reboot. If it comes again, run another kernel, the one before or a newer one, then another "
       "version of the GPU's driver. Where crashes come at different places, test the machine's "
       "memory (memtest86+).";
+  const auto starting = started_by_amdgpu(machine, machine.kernel_log.lines[crash.line]);
+  if (!starting || !pci_device(machine, *starting)) return true;
+  const auto gpu = about(machine, *starting);
+  match.gpus = gpu.gpus;
+  match.pci = gpu.pci;
+  match.severity = Severity::error;
+  match.standing = Standing::present;
+  match.title = "The kernel crashed while amdgpu started the GPU";
+  match.explanation =
+      "The kernel ended the thread that started the GPU. amdgpu stays half loaded, cannot be "
+      "unloaded, and may crash again at every start.";
+  match.cure =
+      "Boot with modprobe.blacklist=amdgpu, so that the machine comes up. Then run another kernel, "
+      "mostly a newer one, with amdgpu built for it (Ubuntu: the package linux-generic-hwe of this "
+      "release); after a crash in sync_global_pgds_l5, boot with no5lvl, which turns five-level "
+      "page tables off. Load amdgpu by hand (modprobe amdgpu), and take the blacklist off once it "
+      "starts.";
+  match.command = "";
+  match.terms = kByReboot;
   return true;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "doctor/kernel_signs.h"
+#include "value/action.h"
 
 namespace gpuready::doctor {
 namespace {
@@ -20,13 +21,18 @@ Match match_of(const Machine& machine, const GpuStory& story) {
 }
 
 template <class Test>
-std::vector<Match> stories_that(const Facts& facts, Test&& test) {
+std::vector<Match> those_that(const Machine& machine, const std::vector<GpuStory>& stories,
+                              Test&& test) {
   std::vector<Match> matches;
-  for (const auto& story : gpu_stories(facts.machine)) {
-    Match match = match_of(facts.machine, story);
+  for (const auto& story : stories) {
+    Match match = match_of(machine, story);
     if (test(story, match)) matches.push_back(std::move(match));
   }
   return matches;
+}
+template <class Test>
+std::vector<Match> stories_that(const Facts& facts, Test&& test) {
+  return those_that(facts.machine, gpu_stories(facts.machine), test);
 }
 
 // Under a pass-through driver no other driver can tell: its guests would get a GPU that is not
@@ -117,6 +123,25 @@ std::vector<Match> reset_failed(const Facts& facts) {
   });
 }
 
+constexpr std::string_view kNotStarted = "NVRM: ...RmInitAdapter failed";
+
+// The sleep of the machine before which the driver was loaded and started the GPU, and since which
+// it does not, where the GPU has no other error.
+std::optional<LogHit> slept_before(const Facts& facts, const Match& match) {
+  if (std::ranges::any_of(facts.told, [&](const ReportedCause& each) {
+        const auto& gpus = each.finding.gpus;
+        return each.finding.severity == Severity::error && each.finding.id != "gpu-init-failed" &&
+               std::ranges::find_first_of(gpus, match.gpus) != gpus.end();
+      }))
+    return std::nullopt;
+  const auto starts = log_hits(facts.machine, {"NVRM: loading NVIDIA UNIX ", kNotStarted});
+  const auto failed = std::ranges::find_if(
+      starts, [](const LogHit& each) { return says_any(each.text, {kNotStarted}); });
+  for (const auto& slept : resumes(facts.machine))
+    if (starts.front().line < slept.line && slept.line < failed->line) return slept;
+  return std::nullopt;
+}
+
 std::vector<Match> not_woken(const Facts& facts) {
   const auto& machine = facts.machine;
   auto matches = stories_that(facts, [](const GpuStory& story, Match& match) {
@@ -130,7 +155,7 @@ std::vector<Match> not_woken(const Facts& facts) {
   // The kernel is not told if systemd's service suspends the GPU.
   for (const auto& hit :
        log_hits(machine, {"nvidia: PM: failed to resume", "NVRM: ...GSP boot failed at resume",
-                          "nvidia: can't suspend (nv_pmops_runtime_suspend"})) {
+                          "nvidia: can't suspend (nv_pmops_runtime_suspend", kNotStarted})) {
     const auto* gpu = hit.pci ? pci_device(machine, *hit.pci) : nullptr;
     if (hit.line < load_line(machine)) continue;
     if (hit.pci && (gpu == nullptr || answers(machine, *hit.pci))) continue;
@@ -139,7 +164,27 @@ std::vector<Match> not_woken(const Facts& facts) {
                          return other.pci == match->pci;
                        });
     if (!match || known) continue;
-    match->evidence.push_back(evidence("kernel log", hit.text));
+    if (says_any(hit.text, {kNotStarted})) {
+      const auto slept = slept_before(facts, *match);
+      if (!slept) continue;
+      match->evidence.push_back(evidence("kernel log", slept->text));
+      match->evidence.push_back(evidence("kernel log", hit.text));
+      if (slept->line < load_line(machine)) {  // Bumblebee and its like load it for each use
+        match->cure =
+            "Stop what uses the GPU (Bumblebee: bumblebeed), unload NVIDIA's modules, take the GPU "
+            "off the bus, scan the bus again, and load the driver. Reboot if that does not help. "
+            "So that it does not come again, have a unit of systemd do the same after "
+            "suspend.target, or use a newer driver with nvidia-suspend and nvidia-resume.";
+        match->command =
+            "rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia; echo 1 > "
+            "/sys/bus/pci/devices/{pci}/remove; echo 1 > /sys/bus/pci/rescan; modprobe nvidia";
+        match->action = Action::reload_driver;
+        matches.push_back(std::move(*match));
+        continue;
+      }
+    } else {
+      match->evidence.push_back(evidence("kernel log", hit.text));
+    }
     match->cure =
         "Reboot. Then let the driver save the GPU's memory over suspend: "
         "NVreg_PreserveVideoMemoryAllocations=1 in the options of nvidia in /etc/modprobe.d, and "
@@ -273,8 +318,49 @@ void add_display_hangs(const Machine& machine, std::vector<Match>& matches) {
   }
 }
 
+// One hang that a reset ended is mostly an application's; several, on several GPUs, or with the
+// memory's contents lost, come from what was installed or from the GPU.
+constexpr std::string_view kSingleHang =
+    "Nothing for a single hang: an application can cause it. If hangs come again, update driver, "
+    "firmware and application, and check power and cooling.";
+const Ids kMoreOfHangs = {"amdgpu: ...VRAM is lost due to GPU reset",
+                          "*: Using GuC firmware from "};
+void explain_recovery(const std::vector<LogHit>& more, const GpuStory& story, bool others,
+                      Match& match) {
+  match.title = story.hangs > 1
+                    ? fmt::format("The GPU hung {} times, and was recovered", story.hangs)
+                    : "The GPU hung, and was recovered";
+  match.explanation =
+      "Work on the GPU did not end in time, and the driver reset the GPU or a part of it. The "
+      "work that ran then was lost.";
+  bool memory_lost = false;
+  for (const auto& hit : more) {
+    if (hit.pci != story.pci) continue;
+    const bool lost = !contains(hit.text, "GuC");
+    if (lost && !memory_lost) *match.explanation += " The contents of its memory were lost, too.";
+    memory_lost |= lost;
+    if (!lost) match.evidence.push_back(evidence("GuC firmware", hit.text));
+  }
+  if (story.hangs == 1 && !others && !memory_lost) {
+    match.cure = kSingleHang;
+    return;
+  }
+  if (others) *match.explanation += " More than one GPU of this machine hung.";
+  match.cure =
+      "If it began with an update, start the kernel before it, with its firmware and libraries "
+      "(Mesa, ROCm, Level Zero); else update them. Look which programs ran then (journalctl "
+      "-k): one that is always among them may be the cause. If other versions do not help, check "
+      "power and cooling, and send /sys/class/drm/card*/device/devcoredump/data to the driver's "
+      "developers.";
+}
+
 std::vector<Match> hung(const Facts& facts) {
-  auto matches = stories_that(facts, [&](const GpuStory& story, Match& match) {
+  const auto stories = gpu_stories(facts.machine);
+  const auto more = stories.empty() ? std::vector<LogHit>() : log_hits(facts.machine, kMoreOfHangs);
+  const bool others = std::ranges::count_if(stories, [](const GpuStory& story) {
+                        return story.last == Step::recovered || story.last == Step::hung;
+                      }) > 1;
+  auto matches = those_that(facts.machine, stories, [&](const GpuStory& story, Match& match) {
     if (story.last == Step::hung) {
       const auto silent =
           story.vendor == Vendor::amd ? silent_before(facts.machine, story) : std::nullopt;
@@ -298,15 +384,7 @@ std::vector<Match> hung(const Facts& facts) {
     match.severity = Severity::warning;
     match.standing = Standing::past;
     match.action = Action::check_again;
-    match.title = story.hangs > 1
-                      ? fmt::format("The GPU hung {} times, and was recovered", story.hangs)
-                      : "The GPU hung, and was recovered";
-    match.explanation =
-        "Work on the GPU did not end in time, and the driver reset the GPU or a part of it. The "
-        "work that ran then was lost.";
-    match.cure =
-        "Nothing for a single hang: an application can cause it. If hangs come again, update "
-        "driver, firmware and application, and check power and cooling.";
+    explain_recovery(more, story, others, match);
     match.command = "";
     const bool late = std::ranges::all_of(
         story.quotes, [](const std::string& quote) { return contains(quote, "nvalidation"); });
@@ -315,6 +393,7 @@ std::vector<Match> hung(const Facts& facts) {
       match.explanation =
           "The driver asked the GPU to forget addresses, and did not get the answer in time. "
           "Programs and the display may have paused meanwhile.";
+      match.cure = kSingleHang;
     }
     return true;
   });
@@ -386,6 +465,28 @@ bool given_up(const std::vector<GpuStory>& stories, const PciAddress& address) {
   });
 }
 
+// A bridge of Infinity Fabric joins cards of Instinct MI50 to MI210: where all fail alike, it is
+// what they share.
+void suspect_bridge(const Machine& machine, std::vector<Match>& matches) {
+  constexpr std::uint16_t kBridged[] = {0x66a0, 0x66a1, 0x738c, 0x740f};
+  const auto gpus = gpus_on_bus(machine, Vendor::amd);
+  const bool bridged = std::ranges::all_of(gpus, [&](const PciDevice* gpu) {
+    return std::ranges::find(kBridged, gpu->device_id) != std::end(kBridged);
+  });
+  if (!bridged || gpus.size() < 2 || matches.size() != gpus.size() || machine.system.hypervisor)
+    return;
+  for (auto& match : matches) {
+    match.cure =
+        "Cut the power for a minute, and start again. If all GPUs fail again, take what they "
+        "share, the bridge of Infinity Fabric, off the cards and start: if they then come up, "
+        "clean it and seat it once more, or have it replaced. Else start with one card at a time, "
+        "and update the firmware of the server and of the cards.";
+    match.command = "{do:power-cycle}";
+    match.action = Action::power_cycle;
+    match.terms = usual_terms(Action::power_cycle);
+  }
+}
+
 // A driver tries again, and goes on without some of its firmware: a line alone proves nothing of a
 // GPU that runs.
 std::vector<Match> firmware_failed(const Facts& facts) {
@@ -400,6 +501,7 @@ std::vector<Match> firmware_failed(const Facts& facts) {
     for (const auto* device : devices) {
       Match match = about(machine, device->address);
       bool refused = false, no_file = false;
+      auto starts = devices.size() > 1 ? std::nullopt : std::optional(device->address);
       for (const auto& line : machine.kernel_log.lines) {
         const auto* fits =
             std::find_if(std::begin(kFirmware), std::end(kFirmware), [&](const Firmware& firmware) {
@@ -407,8 +509,10 @@ std::vector<Match> firmware_failed(const Facts& facts) {
             });
         const auto pci = pci_address_in(line.text);
         no_file |= pci == device->address && says_any(line.text, {"*: Direct firmware load for"});
-        if (fits == std::end(kFirmware)) continue;
-        if (pci ? *pci != device->address : devices.size() > 1) continue;
+        // A driver starts one GPU after another, and some of its lines do not name it.
+        if (pci && std::ranges::any_of(devices, [&](auto* each) { return each->address == *pci; }))
+          starts = pci;
+        if (fits == std::end(kFirmware) || (pci ? pci : starts) != device->address) continue;
         refused |= !fits->file;
         if (match.evidence.size() < 3) match.evidence.push_back(evidence("kernel log", line.text));
       }
@@ -428,6 +532,7 @@ std::vector<Match> firmware_failed(const Facts& facts) {
       explain_arm_board(machine, vendor, match);
       matches.push_back(std::move(match));
     }
+    if (vendor == Vendor::amd) suspect_bridge(machine, matches);
   }
   return matches;
 }

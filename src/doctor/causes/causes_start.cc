@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "doctor/kernel_signs.h"
+#include "doctor/known_faults.h"
 #include "doctor/platforms.h"
 #include "machine/system/kernel_log.h"
 #include "value/action.h"
@@ -91,6 +92,31 @@ Match works_without(const Machine& machine, const PciDevice& device,
   return match;
 }
 
+// A driver that is built into the kernel asks before the root file system is there.
+void asked_too_early(Match& match) {
+  match.explanation =
+      "The driver asked for its firmware before the file was there, and waited for it in vain. A "
+      "driver that is built into the kernel starts before the root file system with /lib/firmware.";
+  match.cure =
+      "Use a kernel that has the driver as a module, which is loaded when /lib/firmware is there "
+      "(OpenWrt: an image with kmod-drm-i915 and i915-firmware). Or build the files into the "
+      "kernel (CONFIG_EXTRA_FIRMWARE), or put them into the initramfs, if there is one. Copying "
+      "them to /lib/firmware does not help a built-in driver.";
+  match.command = "";
+}
+
+// AMD's own driver, which tells its version, brings its firmware in a package.
+void of_driver_package(const Machine& machine, Match& match) {
+  const bool rock = is_in(*machine.amd.module_version, "..<5.11.32");  // before ROCm 4.5
+  match.evidence.push_back(evidence("/sys/module/amdgpu/version", *machine.amd.module_version));
+  match.cure =
+      "Install the firmware package of AMD's driver again, in the driver's version: "
+      "amdgpu-dkms-firmware, or rock-dkms-firmware before ROCm 4.5. Then rebuild the initramfs of "
+      "the running kernel, and reboot.";
+  match.command = fmt::format("{{do:reinstall}} {0} {0}-firmware && {{do:rebuild-initramfs}}",
+                              rock ? "rock-dkms" : "amdgpu-dkms");
+}
+
 // A driver goes on without some of its firmware (display, video), so this is the reason only where
 // the start failed.
 std::vector<Match> firmware_missing(const Facts& facts) {
@@ -120,6 +146,12 @@ std::vector<Match> firmware_missing(const Facts& facts) {
       Match match = at_device(machine, *device);
       for (const auto& hit : hits)
         if (match.evidence.size() < 4) match.evidence.push_back(evidence("kernel log", hit.text));
+      const bool late = std::ranges::any_of(hits, [](const LogHit& hit) {
+        return says_any(hit.text, {"*: GuC firmware *: fetch failed with error -110",
+                                   "*: GuC firmware *: fetch failed -ETIMEDOUT"});
+      });
+      if (late) asked_too_early(match);
+      if (vendor == Vendor::amd && machine.amd.module_version) of_driver_package(machine, match);
       matches.push_back(std::move(match));
     }
   return matches;
@@ -431,6 +463,10 @@ std::vector<Match> init_failed(const Facts& facts) {
       matches.push_back(std::move(match));
     }
   for (auto& match : matches) {
+    if (!match.cure && is_laptop(machine.system))
+      match.cure =
+          "Cut the power and start again; if it stays, update the kernel, the driver and the "
+          "laptop's firmware.";
     if (!match.cure && !match.pci.empty() && runs_like(machine, match.pci.front()))
       match.cure =
           "Take the machine out of service, cut its power and start it again. If the GPU fails "

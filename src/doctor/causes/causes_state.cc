@@ -279,11 +279,13 @@ std::vector<Cause> state_causes() {
        .severity = Severity::warning,
        .title = "The virtual GPU has no licence",
        .explanation = "Without a licence a vGPU loses speed, and after a while CUDA.",
-       .cure = "Put the licence server's client configuration token into "
-               "/etc/nvidia/ClientConfigToken, set FeatureType in /etc/nvidia/gridd.conf, and "
-               "restart the licence service. If it stays, its log says why (journalctl -u "
-               "nvidia-gridd): mostly the clock, or no way to the server's port 443.",
-       .command = "systemctl restart nvidia-gridd",
+       .cure = "Read in the licence service's log why it has none: mostly the clock, no way to the "
+               "server's port 443, or no licence left. /etc/nvidia/ClientConfigToken must hold the "
+               "licence server's current client configuration token and no older one, and "
+               "/etc/nvidia/gridd.conf the FeatureType of this vGPU (4 for a C profile). Then "
+               "restart the service. A virtual machine that was cloned needs a UUID and an address "
+               "(MAC) of its own.",
+       .command = "journalctl -b -u nvidia-gridd; systemctl restart nvidia-gridd",
        .action = Action::configure,
        .terms = kByService,
        .explains = {"cuda-start-failed", "gpu-call-failed", "expected-gpu-count"},

@@ -60,7 +60,23 @@ std::vector<Match> start_failed(const Facts& facts, const std::optional<ApiStatu
     match.explanation =
         "NVML answers that the operating system blocks the GPU: Windows' driver and WSL's kernel "
         "do not fit each other, or a container was started without the GPU.";
-    if (in_container(facts.machine)) cure_in_container(match, facts.machine, Ask::nvidia_gpus);
+    const auto* dxg = node(facts.machine, "/dev/dxg");
+    const bool given = dxg && dxg->exists &&
+                       facts.machine.nvidia.nvml_library.value_or("").starts_with("/usr/lib/wsl/");
+    if (in_container(facts.machine) && given) {
+      match.explanation =
+          "NVML answers that the operating system blocks the GPU, and the container has /dev/dxg "
+          "and Windows' libraries: WSL's kernel, Windows' driver and NVIDIA's container toolkit do "
+          "not fit each other.";
+      match.cure =
+          "In Windows, run wsl --update and wsl --shutdown, and see that nvidia-smi works in the "
+          "distribution itself; if not, install NVIDIA's newest driver in Windows. If only "
+          "containers fail, update nvidia-container-toolkit (or go back to the release before), "
+          "run nvidia-ctk runtime configure --runtime=docker, and restart Docker. Then create the "
+          "container again, with --gpus all as before.";
+    } else if (in_container(facts.machine)) {
+      cure_in_container(match, facts.machine, Ask::nvidia_gpus);
+    }
   }
   // Windows' side is gone for this machine, and only a new start of WSL brings it back.
   const auto cut_off =

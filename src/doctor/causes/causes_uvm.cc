@@ -39,7 +39,14 @@ std::vector<Match> uvm_missing(const Facts& facts) {
   }
   match.cure =
       "Run nvidia-modprobe -u -c0 on the host, then recreate the container with its GPUs, so that "
-      "it gets the new node, too.";
+      "it gets the new node, too. Name nvidia-uvm in the host's /etc/modules-load.d, so that it is "
+      "there at every start.";
+  if (machine.container.runtime == "lxc")
+    match.cure =
+        "Run nvidia-modprobe -u -c0 on the host, and start the container again (Proxmox VE: pct "
+        "reboot ID). Name nvidia and nvidia-uvm in the host's /etc/modules-load.d, so that they "
+        "are there before containers start. The container's configuration must hand in "
+        "/dev/nvidia-uvm and /dev/nvidia-uvm-tools (Proxmox VE: dev2: and dev3:).";
   match.command = "";
   match.action = Action::ask_host;
   return {match};

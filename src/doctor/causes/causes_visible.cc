@@ -23,6 +23,8 @@ std::vector<Match> cuda_hidden(const Facts& facts) {
                     (nvidia.cuda_start && nvidia.cuda_start->ok() && nvidia.cuda_device_count == 0);
   const bool fewer = nvidia.cuda_device_count && nvidia.nvml_device_count &&
                      *nvidia.cuda_device_count < *nvidia.nvml_device_count;
+  // CUDA shows a process one instance of MIG at most, whatever the variable names.
+  if (!none && !seen.visible_instances.empty()) return {};
   // CUDA that sees nothing although the variable names a GPU has another reason.
   if (none ? !seen.visible.empty() || !seen.visible_instances.empty() : !fewer) return {};
   Match match;

@@ -362,6 +362,7 @@ constexpr ReadNumber kReadNumbers[] = {
     {"Direct firmware load for ", "failed with error -"},
     {"GuC firmware ", "fetch failed with error -"},
     {"GuC firmware ", " version "},
+    {"Using GuC firmware ", " version "},  // known_faults.json
     {"HuC firmware ", "fetch failed with error -"},
     {"radeon: ring ", "ring ", " test failed"},
     {"sw_init of IP block", "failed -"},

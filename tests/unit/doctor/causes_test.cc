@@ -638,7 +638,9 @@ TEST(Causes, IntelsRuntimeIsBlamedForWhatItCannotUseOnly) {
   EXPECT_EQ(told(with_runtime(0x56a1, "i915", "6.8.1-arch1-1", "1.3.28202")), unfit);
   EXPECT_EQ(told(with_runtime(0x56a1, "i915", "6.8.1-arch1-1", "1.3.29138")), Ids{});
   EXPECT_EQ(told(with_runtime(0x56a1, "i915", "6.8.0-60-generic", "1.3.27642")), Ids{});
-  EXPECT_EQ(told(with_runtime(0x56a1, "xe", "6.8.1", "1.3.28202")), Ids{});
+  EXPECT_EQ(told(with_runtime(0x9a49, "xe", "6.8.1", "1.3.28202")), Ids{});
+  EXPECT_EQ(told(with_runtime(0x56a1, "xe", "6.17.13", "1.14.37020")), unfit) << "DG2 is i915's";
+  EXPECT_EQ(told(with_runtime(0x56a1, "xe", "6.17.13", "1.15.39122")), Ids{});
   EXPECT_EQ(told(with_runtime(0xe20b, "xe", "6.14.0", "1.3.27642")), unfit);
   EXPECT_EQ(told(with_runtime(0xe20b, "xe", "6.14.0", "1.6.35563")), Ids{});
   EXPECT_EQ(told(with_runtime(0xe20b, "xe", "6.14.0", "")), Ids{}) << "nothing is installed";

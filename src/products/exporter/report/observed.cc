@@ -111,8 +111,10 @@ void note_standing(Observed& seen, Machine machine) {
     log.xids.insert(log.xids.begin(), old);
   }
   std::vector<XidEvent> standing;
-  for (const XidEvent& event : log.xids) {
-    if (!event.pci || doctor::state_of(machine, event) == doctor::XidState::past ||
+  const auto states = doctor::xid_states(machine);
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    const XidEvent& event = log.xids[i];
+    if (!event.pci || states[i] == doctor::XidState::past ||
         is_cleared(seen, machine, event))
       continue;
     const auto of_gpu = [&](const XidEvent& each) { return same_slot(*each.pci, *event.pci); };
