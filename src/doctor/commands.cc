@@ -12,8 +12,10 @@
 
 #include "base/text.h"
 #include "doctor/facts.h"
+#include "doctor/platforms.h"
 #include "machine/gpu_use.h"
 #include "machine/system/kernel_drivers.h"
+#include "value/about.h"
 #include "value/action.h"
 
 namespace gpuready::doctor {
@@ -22,6 +24,7 @@ namespace {
 struct Task {
   std::string_view name;
   std::string_view debian, ubuntu, fedora, suse, arch;  // empty: there is no one command for it
+  std::string_view yum = {}, gentoo = {}, alpine = {};
 };
 constexpr Task kTasks[] = {
     {"install-open-driver", "apt-get install nvidia-open", "apt-get install nvidia-open",
@@ -37,32 +40,36 @@ constexpr Task kTasks[] = {
      "zypper update nvidia-open", "pacman -Syu"},
     {"install-libcuda", "apt-get install libcuda1", "ubuntu-drivers install --gpgpu",
      "dnf install nvidia-driver-cuda", "zypper install nvidia-compute-G06",
-     "pacman -S nvidia-utils"},
+     "pacman -S nvidia-utils", "", "emerge x11-drivers/nvidia-drivers"},
     {"install-tegra-cuda", "apt-get install nvidia-l4t-cuda", "apt-get install nvidia-l4t-cuda", "",
      "", ""},
     {"remove-linux-driver", "apt-get purge 'libnvidia-*' 'nvidia-driver-*' libcuda1",
      "apt-get purge 'libnvidia-*' 'nvidia-driver-*'", "dnf remove 'nvidia-driver*'",
      "zypper remove 'nvidia-*-G06*'", "pacman -Rs nvidia-utils"},
     {"remove-cuda-compat", "apt-get remove 'cuda-compat-*'", "apt-get remove 'cuda-compat-*'",
-     "dnf remove 'cuda-compat-*'", "zypper remove 'cuda-compat-*'", ""},
+     "dnf remove 'cuda-compat-*'", "zypper remove 'cuda-compat-*'", "",
+     "yum remove 'cuda-compat-*'"},
     {"install-headers", "apt-get install linux-headers-{kernel}",
-     "apt-get install linux-headers-{kernel}", "dnf install kernel-devel-{kernel}", "", ""},
+     "apt-get install linux-headers-{kernel}", "dnf install kernel-devel-{kernel}", "", "",
+     "yum install kernel-devel-{kernel}"},
     {"rebuild-initramfs", "update-initramfs -u", "update-initramfs -u", "dracut --force",
-     "dracut --force", "mkinitcpio -P"},
+     "dracut --force", "mkinitcpio -P", "dracut --force", "", "mkinitfs"},
     {"enrol-dkms-key", "mokutil --import /var/lib/dkms/mok.pub",
      "mokutil --import /var/lib/shim-signed/mok/MOK.der", "mokutil --import /var/lib/dkms/mok.pub",
-     "mokutil --import /var/lib/dkms/mok.pub", "mokutil --import /var/lib/dkms/mok.pub"},
+     "mokutil --import /var/lib/dkms/mok.pub", "mokutil --import /var/lib/dkms/mok.pub",
+     "mokutil --import /var/lib/dkms/mok.pub"},
     {"install-amdgpu-dkms", "apt-get install amdgpu-dkms", "apt-get install amdgpu-dkms",
-     "dnf install amdgpu-dkms", "zypper install amdgpu-dkms", ""},
+     "dnf install amdgpu-dkms", "zypper install amdgpu-dkms", "", "yum install amdgpu-dkms"},
     {"reinstall", "apt-get install --reinstall", "apt-get install --reinstall", "dnf reinstall",
-     "zypper install --force", ""},
+     "zypper install --force", "", "yum reinstall"},
     {"install-firmware", "apt-get install firmware-amd-graphics firmware-misc-nonfree",
      "apt-get install linux-firmware", "dnf install linux-firmware",
-     "zypper install kernel-firmware-all", "pacman -S linux-firmware"},
+     "zypper install kernel-firmware-all", "pacman -S linux-firmware", "yum install linux-firmware",
+     "emerge sys-kernel/linux-firmware", "apk add linux-firmware"},
 };
 
-// What the driver's modules come from (NvidiaDriver::modules_from): how they are built for another
-// kernel, and the key that signs them.
+// What the driver's modules come from (NvidiaDriver::modules_from, else a family without DKMS): how
+// they are built for another kernel, and the key that signs them.
 struct Origin {
   std::string_view from, cure, rebuild, key;
 };
@@ -81,10 +88,19 @@ constexpr Origin kOrigins[] = {
      "Let the GPU Operator build the driver's modules for the running kernel (delete this node's "
      "pod of nvidia-driver-daemonset)",
      "", ""},
+    {"gentoo", "Build the driver's modules with Portage for the running kernel",
+     "emerge @module-rebuild", ""},
+    {"alpine", "Install the driver's modules of the running kernel, or build them for it", "", ""},
 };
 const Origin& origin_of(const Machine& machine) {
-  const auto* row = std::ranges::find(kOrigins, machine.nvidia.modules_from.value_or(""),
-                                      [](const Origin& origin) { return origin.from; });
+  const Family family = family_of(machine);
+  const std::string known = machine.nvidia.modules_from.value_or("none");
+  const std::string_view from = known != "none"            ? std::string_view(known)
+                                : family == Family::gentoo ? "gentoo"
+                                : family == Family::alpine ? "alpine"
+                                                           : "";
+  const auto* row =
+      std::ranges::find(kOrigins, from, [](const Origin& origin) { return origin.from; });
   return row == std::end(kOrigins) ? kOrigins[0] : *row;
 }
 
@@ -100,6 +116,12 @@ std::string_view command_of(const Task& task, Family family) {
       return task.suse;
     case Family::arch:
       return task.arch;
+    case Family::yum:
+      return task.yum;
+    case Family::gentoo:
+      return task.gentoo;
+    case Family::alpine:
+      return task.alpine;
     case Family::unknown:
       break;
   }
@@ -114,7 +136,7 @@ constexpr Id kIds[] = {
     {"ubuntu", Family::ubuntu}, {"debian", Family::debian}, {"fedora", Family::fedora},
     {"rhel", Family::fedora},   {"centos", Family::fedora}, {"amzn", Family::fedora},
     {"suse", Family::suse},     {"sles", Family::suse},     {"opensuse", Family::suse},
-    {"arch", Family::arch},
+    {"arch", Family::arch},     {"gentoo", Family::gentoo}, {"alpine", Family::alpine},
 };
 
 struct ContainerCure {
@@ -283,41 +305,59 @@ void replace_all(std::string& text, std::string_view what, std::string_view by) 
 }
 
 // Whether a management controller (BMC) may cut the power: no desktop, laptop or tablet has one
-// (SMBIOS 3.7, table 17), nor has a Jetson, and a guest has none of its own.
+// (SMBIOS 3.7, table 17), nor has a board with an Arm processor, and a guest has none of its own.
 bool may_have_bmc(const Machine& machine) {
   constexpr int kPersonal[] = {3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15, 16, 30, 31, 32, 35, 36};
   const SystemState& system = machine.system;
   return !system.hypervisor && !system.wsl2 && !machine.container.runtime &&
-         !system.jetson_release &&
+         !system.jetson_release && !is_plain_arm(machine) &&
          std::ranges::find(kPersonal, system.chassis_type.value_or(0)) == std::end(kPersonal);
 }
 
 // What a command, or the text of a change of settings, does at least.
 struct Sign {
-  std::string_view word;
+  std::string_view words;  // advises()
   CureRisk risk;
   CureNeeds needs;
 };
 constexpr Sign kSigns[] = {
     {"reboot", CureRisk::reboots, CureNeeds::free_machine},
-    {"estart the machine", CureRisk::reboots, CureNeeds::free_machine},
-    {"ut the power", CureRisk::reboots, CureNeeds::free_machine},
+    {"restart the machine", CureRisk::reboots, CureNeeds::free_machine},
+    {"start the machine again", CureRisk::reboots, CureNeeds::free_machine},
+    {"cut the power", CureRisk::reboots, CureNeeds::free_machine},
     {"power cycle", CureRisk::reboots, CureNeeds::free_machine},
     {"boot with", CureRisk::reboots, CureNeeds::free_machine},
+    {"kernel's command line", CureRisk::reboots, CureNeeds::free_machine},
+    {"firmware's setup", CureRisk::reboots, CureNeeds::free_machine},
+    {"firmware settings", CureRisk::reboots, CureNeeds::free_machine},
+    {"in the firmware", CureRisk::reboots, CureNeeds::free_machine},
+    {"bios", CureRisk::reboots, CureNeeds::free_machine},
+    {"initramfs", CureRisk::reboots, CureNeeds::free_machine},
+    {"dracut ", CureRisk::reboots, CureNeeds::free_machine},
+    {"mkinitcpio ", CureRisk::reboots, CureNeeds::free_machine},
+    {"mkinitfs", CureRisk::reboots, CureNeeds::free_machine},
     {"--shutdown", CureRisk::reboots, CureNeeds::free_machine},
     {"--gpu-reset", CureRisk::ends_processes, CureNeeds::free_gpu},
     {"/unbind", CureRisk::ends_processes, CureNeeds::free_gpu},
     {"rmmod ", CureRisk::ends_processes, CureNeeds::free_gpu},
     {"modprobe -r", CureRisk::ends_processes, CureNeeds::free_gpu},
-    {"reload the driver", CureRisk::ends_processes, CureNeeds::free_gpu},
-    {"reset the GPU", CureRisk::ends_processes, CureNeeds::free_gpu},
+    {"reload", CureRisk::ends_processes, CureNeeds::free_gpu},
+    {"modprobe.d", CureRisk::ends_processes, CureNeeds::free_gpu},  // counts when it is loaded
+    {"load the driver with", CureRisk::ends_processes, CureNeeds::free_gpu},
+    {"reset the gpu", CureRisk::ends_processes, CureNeeds::free_gpu},
     {"systemctl restart", CureRisk::restarts_service, CureNeeds::root},
-    {"restart CONTAINER", CureRisk::ends_processes, CureNeeds::nothing},
+    {"load the", CureRisk::restarts_service, CureNeeds::root},
+    {"load it", CureRisk::restarts_service, CureNeeds::root},
+    {"modprobe ", CureRisk::restarts_service, CureNeeds::root},
+    {"insmod ", CureRisk::restarts_service, CureNeeds::root},
+    {"restart container", CureRisk::ends_processes, CureNeeds::nothing},
     {"apt-get ", CureRisk::harmless, CureNeeds::root},
     {"dnf ", CureRisk::harmless, CureNeeds::root},
+    {"yum ", CureRisk::harmless, CureNeeds::root},
     {"zypper ", CureRisk::harmless, CureNeeds::root},
     {"pacman ", CureRisk::harmless, CureNeeds::root},
-    {"modprobe", CureRisk::harmless, CureNeeds::root},
+    {"emerge ", CureRisk::harmless, CureNeeds::root},
+    {"apk ", CureRisk::harmless, CureNeeds::root},
     {"dkms ", CureRisk::harmless, CureNeeds::root},
     {"akmods ", CureRisk::harmless, CureNeeds::root},
     {"usermod ", CureRisk::harmless, CureNeeds::root},
@@ -363,6 +403,23 @@ void fill_tasks(std::string& text, const Machine& machine) {
       replace_all(text, "{do:" + std::string(task.name) + "}", command);
 }
 
+// NVIDIA's services are units of systemd. Where another program starts services, processes are not
+// in its slices and scopes.
+bool runs_systemd(const Machine& machine) {
+  constexpr std::string_view kOthers[] = {"alpine", "artix", "devuan", "gentoo", "void"};
+  const std::string ids = machine.system.os_ids.value_or(""),
+                    group = machine.container.cgroup_path.value_or("");
+  return contains(group, ".slice") || contains(group, ".scope") ||
+         std::ranges::find(kOthers, std::string_view(ids).substr(0, ids.find(' '))) ==
+             std::end(kOthers);
+}
+
+// The job of a user who is not root: the cluster's administrators have all rights, and other jobs
+// use the same machine.
+bool is_users_job(const Machine& machine) {
+  return in_slurm_job(machine) && !in_container(machine) && machine.system.effective_uid != 0;
+}
+
 }  // namespace
 
 std::optional<std::string> rebuild_cure(const Machine& machine) {
@@ -379,8 +436,11 @@ Family family_of(const Machine& machine) {
     return row == std::end(kIds) ? Family::unknown : row->family;
   };
   const std::string ids = machine.system.os_ids.value_or("");
+  const std::string name = machine.system.os_name.value_or("") + " ";
+  const bool has_yum = contains(name, " 7 ") || contains(name, " 7.") || name == "Amazon Linux 2 ";
   for (const auto id : split(ids, " "))
-    if (const auto family = known(id); family != Family::unknown) return family;
+    if (const auto family = known(id); family != Family::unknown)
+      return family == Family::fedora && has_yum ? Family::yum : family;
   return Family::unknown;
 }
 
@@ -416,15 +476,16 @@ void add_command(Finding& finding, std::string text, const Match& match, const M
     }
     replace_all(text, placeholder, value);
   }
-  if (!contains(text, "{")) finding.command = std::move(text);
+  if (contains(text, "{") || (contains(text, "systemctl ") && !runs_systemd(machine))) return;
+  finding.command = std::move(text);
 }
 
 void add_terms(Finding& finding, CureTerms stated) {
   if (!finding.cure && !finding.command) return;
   const std::string command = finding.command.value_or(""), cure = finding.cure.value_or("");
   for (const auto& sign : kSigns) {
-    if (!contains(command, sign.word) &&
-        (finding.action != Action::configure || !contains(cure, sign.word)))
+    if (!advises(command, sign.words) &&
+        (finding.action != Action::configure || !advises(cure, sign.words)))
       continue;
     stated.risk = std::max(stated.risk, sign.risk);
     stated.needs = std::max(stated.needs, sign.needs);
@@ -441,6 +502,13 @@ void fit_place(Finding& finding, const Machine& machine) {
     if (in_container(machine) && place == CurePlace::here &&
         finding.terms->needs != CureNeeds::nothing)
       place = outside(machine);
+    const bool by_hand = place == CurePlace::firmware || place == CurePlace::hardware;
+    if (is_users_job(machine) && (by_hand || finding.terms->needs != CureNeeds::nothing)) {
+      finding.cure = "Ask the cluster's administrators to do this: " +
+                     finding.cure.value_or(finding.command.value_or(""));
+      if (finding.action > Action::configure) finding.action = Action::ask_host;
+      place = outside(machine);
+    }
     const bool elsewhere =
         place == CurePlace::host || place == CurePlace::provider ||
         (place == CurePlace::windows &&
@@ -499,6 +567,22 @@ void spare_display(Finding& finding, const Machine& machine) {
       finding.terms->needs = std::max(finding.terms->needs, CureNeeds::free_gpu);
     }
   }
+}
+
+void spare_vgpu(Finding& finding, const Machine& machine) {
+  const bool shared = std::ranges::any_of(machine.gpus, [&](const Gpu& gpu) {
+    return gpu.virtualization == "vgpu" && is_about(finding, gpu);
+  });
+  if (!shared || (finding.action != Action::reset_gpu &&
+                  !contains(finding.command.value_or(""), "--gpu-reset")))
+    return;
+  finding.cure =
+      "Restart this virtual machine: a guest cannot reset its vGPU. If that does not help, have "
+      "the "
+      "host's administrators reset the GPU.";
+  finding.command.reset();
+  if (finding.action != Action::none) finding.action = std::max(finding.action, Action::reboot);
+  finding.terms = usual_terms(Action::reboot);
 }
 
 void cure_in_container(Match& match, const Machine& machine, Ask ask) {

@@ -9,8 +9,9 @@
 
 namespace gpuready::doctor {
 
-// Which package manager a machine has, from ID and ID_LIKE of os-release.
-enum class Family { unknown, debian, ubuntu, fedora, suse, arch };
+// Which package manager a machine has, from ID and ID_LIKE of os-release; from its name, too, where
+// Red Hat's family has none but yum.
+enum class Family { unknown, debian, ubuntu, fedora, suse, arch, yum, gentoo, alpine };
 Family family_of(const Machine& machine);
 
 // "Rebuild the driver's modules for the running kernel with akmods", by what NVIDIA's modules come
@@ -29,8 +30,8 @@ void add_command(Finding& finding, std::string text, const Match& match, const M
 // more where its command or, for a change of settings, its text has more.
 void add_terms(Finding& finding, CureTerms stated);
 
-// What a container cannot do itself is done on its host. A command is shown only where it can be
-// run.
+// What a container cannot do itself is done on its host, and what a user's job cannot do by the
+// cluster's administrators. A command is shown only where it can be run.
 void fit_place(Finding& finding, const Machine& machine);
 
 // Whether a command or a cure stops a GPU's driver, resets the GPU, or ends what draws with it: a
@@ -39,6 +40,9 @@ bool takes_picture(std::string_view advice);
 // Where one of the finding's GPUs may drive a display: puts a restart of the machine before such
 // advice, and says what it does to the picture.
 void spare_display(Finding& finding, const Machine& machine);
+
+// Where one of the finding's GPUs is a vGPU, puts a restart of its guest in place of a reset.
+void spare_vgpu(Finding& finding, const Machine& machine);
 
 // What a container (or a batch job) must be given, by its runtime: sets the match's cure, and its
 // command where the runtime is started by one.

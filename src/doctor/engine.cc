@@ -231,6 +231,7 @@ ReportedCause tell(const Cause& cause, Match match, const Machine& machine) {
             match.terms.value_or(finding.action == cause.action ? terms_of(cause)
                                                                 : usual_terms(finding.action)));
   spare_display(finding, machine);
+  spare_vgpu(finding, machine);
   return told;
 }
 
@@ -257,6 +258,7 @@ std::vector<Finding> fold(std::vector<ReportedCause> told, const Machine& machin
   for (auto& finding : findings) {
     settle_action(finding, machine);
     fit_platform(finding, machine);
+    if (finding.terms) add_terms(finding, *finding.terms);  // of what the platform adds, too
     fit_place(finding, machine);
   }
   add_log_times(findings, machine);

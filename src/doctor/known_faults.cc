@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/characters.h"
 #include "base/json.h"
@@ -42,12 +43,27 @@ bool begins_with(const Version& version, const Version& bound) {
          std::ranges::equal(bound.parts, std::span(version.parts).first(bound.parts.size()));
 }
 
+// A distribution's "6.1.0-40" counts its own builds: which patch level it has is not known.
+bool counts_builds(std::string_view text) {
+  const auto numbers = numbers_of(text).parts;
+  return numbers.size() > 3 && numbers[2] == 0 && contains(text, ".0-");
+}
+
 struct Range {
   Version from, to;  // no parts: no bound
-  bool to_excluded = false;
+  bool to_excluded = false, builds = false;
   bool has(const Version& version) const {
     if (!from.parts.empty() && version < from) return false;
     return to.parts.empty() || version < to || (!to_excluded && begins_with(version, to));
+  }
+  // A bound below the minor version means nothing for a version of the same minor one that counts
+  // in another way.
+  bool compares(const Version& version, bool of_builds) const {
+    return std::ranges::none_of(std::array{&from, &to}, [&](const Version* bound) {
+      return bound->parts.size() > 2 && builds != of_builds && version.parts.size() > 2 &&
+             std::ranges::equal(std::span(bound->parts).first(2),
+                                std::span(version.parts).first(2));
+    });
   }
 };
 
@@ -67,6 +83,7 @@ std::optional<Range> parse_range(std::string_view text) {
       return std::nullopt;
   range.from = numbers_of(from);
   range.to = numbers_of(to);
+  range.builds = counts_builds(from) || counts_builds(to);
   if (!from.empty() && !to.empty() && !range.has(range.from)) return std::nullopt;
   return range;
 }
@@ -163,7 +180,7 @@ bool is_in(std::string_view version, std::string_view ranges) {
   const auto numbers = numbers_of(version);
   return !numbers.parts.empty() && std::ranges::any_of(split(ranges, " "), [&](auto text) {
     const auto range = parse_range(text);
-    return range && range->has(numbers);
+    return range && range->compares(numbers, counts_builds(version)) && range->has(numbers);
   });
 }
 

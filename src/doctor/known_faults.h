@@ -50,7 +50,8 @@ std::span<const KnownFault> known_faults();  // of known_faults.json
 
 // Whether a version ("580.65.06", "6.8.0-38-generic") is in one of the ranges, which blanks
 // separate: "570.133.20" or a branch, "6.8"; "570..570.158.01"; "535..<535.216.03"; "6.15..". A
-// bound of fewer numbers means every version that begins with them.
+// bound of fewer numbers means every version that begins with them. "6.1.0-40" of a distribution
+// has an unknown patch level: it fits bounds like "6.1.0-18" and "6.1", and not "6.1.76".
 bool is_in(std::string_view version, std::string_view ranges);
 bool are_ranges(std::string_view text);
 

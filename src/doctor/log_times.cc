@@ -62,6 +62,25 @@ std::optional<LoggedProcess> process_in(std::string_view line) {
   return process;
 }
 
+// "Process information: process python3 pid 4242 thread ..." of amdgpu, "..., in python3 [4242]" of
+// i915 and xe: whose work hung.
+std::optional<LoggedProcess> hung_process_in(std::string_view line) {
+  struct Form {
+    std::string_view name, pid, end;
+  };
+  constexpr Form kForms[] = {{"rocess ", " pid ", " thread "}, {" in ", " [", "]"}};
+  for (const auto& form : kForms) {
+    const auto end = line.rfind(form.end), pid = line.rfind(form.pid, end);
+    const auto name = pid == line.npos ? pid : line.rfind(form.name, pid);
+    if (end == line.npos || name == line.npos) continue;
+    const auto number = parse_int(line.substr(pid + form.pid.size(), end - pid - form.pid.size()));
+    const auto begin = name + form.name.size();
+    if (number && *number > 0 && begin < pid)
+      return LoggedProcess{.pid = *number, .name = quote(line.substr(begin, pid - begin))};
+  }
+  return std::nullopt;
+}
+
 // Xids of one code and GPU are of one kind, whatever process they name. Some processes tell enough.
 Times times_of(const XidEvent& quoted, const std::vector<XidEvent>& events,
                std::vector<LoggedProcess>& processes) {
@@ -90,6 +109,7 @@ class LogTimes {
       if (!item.source.starts_with("kernel log")) continue;
       const auto xid = parse_xid(item.quote);
       const auto more = xid ? times_of(*xid, log_.xids, processes) : times_of(item.quote, lines());
+      if (!xid) add_hung(finding, more, processes);
       times.insert(times.end(), more.begin(), more.end());
     }
     if (!times.empty()) {
@@ -106,6 +126,24 @@ class LogTimes {
   }
 
  private:
+  // The processes that drivers of AMD and Intel name within a second of these times.
+  void add_hung(const Finding& finding, const Times& times,
+                std::vector<LoggedProcess>& processes) const {
+    for (const auto& line : log_.lines) {
+      const auto near = [&](double at) { return std::abs(line.seconds.value_or(-1) - at) < 1; };
+      if (std::ranges::none_of(times, near)) continue;
+      const auto message = parse_message(line.text);
+      const bool of_gpu = line.text.starts_with('[') ||  // "[drm:...": without an address
+                          std::ranges::any_of(finding.pci, [&](const PciAddress& address) {
+                            return contains(line.text, address.text());
+                          });
+      const auto process = of_gpu && message && message->writer != "NVRM"
+                               ? hung_process_in(line.text)
+                               : std::nullopt;
+      if (process && std::ranges::find(processes, *process) == processes.end())
+        processes.push_back(*process);
+    }
+  }
   const std::vector<KnownLine>& lines() {  // for the first quote: most machines have none
     if (!lines_) lines_ = known_lines(log_.lines);
     return *lines_;

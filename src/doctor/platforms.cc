@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/characters.h"
 #include "base/text.h"
 #include "doctor/facts.h"
 #include "value/action.h"
@@ -36,50 +37,50 @@ enum class Change {
 };
 struct ChangeSign {
   Change change;
-  std::string_view word;
+  std::string_view words;  // advises()
 };
 constexpr ChangeSign kChangeSigns[] = {
-    {Change::driver, "nstall NVIDIA's driver"},
-    {Change::driver, "nstall the driver"},
-    {Change::driver, "nstall the vendor's driver"},
-    {Change::driver, "nstall a newer driver"},
-    {Change::driver, "nstall driver"},
-    {Change::vgpu_driver, "nstall the vGPU"},
-    {Change::driver, "pdate the driver"},
-    {Change::driver, "hange the driver"},
-    {Change::driver, "nother driver"},
+    {Change::driver, "install nvidia's driver"},
+    {Change::driver, "install the driver"},
+    {Change::driver, "install the vendor's driver"},
+    {Change::driver, "install a newer driver"},
+    {Change::driver, "install driver"},
+    {Change::vgpu_driver, "install the vgpu"},
+    {Change::driver, "update the driver"},
+    {Change::driver, "change the driver"},
+    {Change::driver, "another driver"},
     {Change::driver, "flavour"},
     {Change::driver, "branch"},
     {Change::driver, "driver's modules"},
     {Change::driver, "driver's packages"},
     {Change::driver, "user-space"},
-    {Change::driver, "einstall"},
+    {Change::driver, "reinstall"},
     {Change::driver, "amdgpu-dkms"},
     {Change::driver, "compute runtime"},
-    {Change::driver, "Fixed in driver"},
-    {Change::firmware_files, "irmware files"},
+    {Change::driver, "fixed in driver"},
+    {Change::firmware_files, "firmware files"},
     {Change::firmware_files, "firmware package"},
-    {Change::firmware_files, "GPU firmware"},
+    {Change::firmware_files, "gpu firmware"},
     {Change::firmware_files, "linux-firmware"},
     {Change::kernel, "newer kernel"},
-    {Change::kernel, "pdate the kernel"},
+    {Change::kernel, "update the kernel"},
     {Change::kernel, "kernel before"},
     {Change::module_option, "modprobe.d"},
-    {Change::module_option, "NVreg_"},
-    {Change::module_option, "Remove this line"},
+    {Change::module_option, "nvreg_"},
+    {Change::module_option, "remove this line"},
     {Change::kernel_option, "command line"},
     {Change::kernel_option, "boot with "},
     {Change::kernel_option, "pci=realloc"},
     {Change::kernel_option, "pcie_port_pm="},
     {Change::initramfs, "initramfs"},
-    {Change::secure_boot, "Secure Boot off"},
-    {Change::power, "ut the power"},
-    {Change::power, "ut its power"},
+    {Change::secure_boot, "secure boot off"},
+    {Change::power, "cut the power"},
+    {Change::power, "cut its power"},
     {Change::power, "power cycle"},
     {Change::board, "slot"},
-    {Change::board, "eseat"},
+    {Change::board, "reseat"},
     {Change::board, "riser"},
-    {Change::board, "Above 4G"},
+    {Change::board, "above 4g"},
     {Change::board, "firmware's setup"},
 };
 
@@ -296,7 +297,7 @@ const std::vector<Platform>& surroundings() {
 std::vector<Change> changes_of(std::string_view cure) {
   std::vector<Change> changes;
   for (const auto& sign : kChangeSigns)
-    if (contains(cure, sign.word)) changes.push_back(sign.change);
+    if (advises(cure, sign.words)) changes.push_back(sign.change);
   return changes;
 }
 
@@ -311,6 +312,14 @@ void say(Finding& finding, const Platform& platform, const std::vector<Change>& 
 }
 
 }  // namespace
+
+bool advises(std::string_view advice, std::string_view words) {
+  const std::string text = to_lower(advice);
+  for (auto at = text.find(words); at != text.npos; at = text.find(words, at + 1))
+    if (at == 0 || !is_letter_or_digit(text[at - 1]) || !is_letter_or_digit(words.front()))
+      return true;
+  return false;
+}
 
 bool is_fixed_system(const Machine& machine) {
   return std::ranges::any_of(systems(), [&](const Platform& platform) {

@@ -2,10 +2,16 @@
 // cloud's customer reaches neither power nor slots.
 #pragma once
 
+#include <string_view>
+
 #include "gpuready/finding.h"
 #include "gpuready/machine.h"
 
 namespace gpuready::doctor {
+
+// Whether a cure or a command has these words (in lower case) from a word's beginning on: "boot
+// with" is in "Boot with ..." and not in "Reboot with ...".
+bool advises(std::string_view advice, std::string_view words);
 
 // It installs no packages.
 bool is_fixed_system(const Machine& machine);

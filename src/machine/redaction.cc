@@ -172,6 +172,7 @@ bool is_number(std::string_view text) {
   return is_long_hex(text) || (is_long_decimal(text.substr(0, colon)) &&
                                (colon == text.size() || is_number_form(minor)));
 }
+bool is_xen_control(std::string_view text) { return text == "control_d"; }
 bool is_flag(std::string_view text) { return text == "Y" || text == "N"; }
 // "32.0 GT/s PCIe"
 bool is_speed(std::string_view text) {
@@ -327,7 +328,8 @@ std::string kept_release(std::string_view text, Redactor& redactor) {
 }
 constexpr std::string_view kProcessorKeys[] = {"model name", "Model", "Hardware", "cpu model"};
 std::string kept_processor(std::string_view text, Redactor& redactor) {
-  return kept_lines(text, kProcessorKeys, redactor);
+  return kept_lines(text, kProcessorKeys, redactor) +
+         (has_hypervisor_flag(text) ? "flags : hypervisor\n" : "");
 }
 
 std::string kept_libraries(std::string_view cache, Redactor& redactor) {
@@ -371,7 +373,10 @@ std::string kept_mounts(std::string_view text, Redactor& redactor) {
     const bool root = fields[4] == "/";
     if (!root && fields[4] != "/dev" && !fields[4].starts_with("/dev/")) continue;
     kept += "0 0 " + (root && is_number(fields[2]) ? std::string(fields[2]) : "0:0") + " / " +
-            redactor.path(fields[4]) + " " + redactor.text(fields[5]) + "\n";
+            redactor.path(fields[4]) + " " + redactor.text(fields[5]);
+    if (const auto folder = layers_folder(line); root && !folder.empty())
+      kept += " - overlay overlay upperdir=" + std::string(folder);
+    kept += '\n';
   }
   return kept;
 }
@@ -513,7 +518,8 @@ std::string kept_secure_boot(std::string_view bytes, Redactor&) {
 std::string kept_ids(std::string_view text, Redactor&) {
   return split(text, " \t\n") == std::vector<std::string_view>{"0", "0", "4294967295"}
              ? std::string(text)
-             : "0 1 1\n";
+         : maps_whole_system(text) ? "0 1 65536\n"
+                                   : "0 1 1\n";
 }
 
 std::string kept_groups(std::string_view text, Redactor& redactor) {
@@ -599,6 +605,7 @@ constexpr FileRule kFileRules[] = {
     {"/proc/device-tree/", "", as_model},
     {"/proc/meminfo", "", by_line<is_count>},
     {"/proc/uptime", "", whole<is_uptime>},
+    {"/proc/xen/capabilities", "", whole<is_xen_control>},
     {"/proc/driver/nvidia/gpus/", "/information", kept_information},
     {"/proc/driver/nvidia/params", "", kept_nvidia_settings},
     {"/proc/driver/nvidia/version", "", kept_driver_version},

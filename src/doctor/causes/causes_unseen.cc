@@ -101,6 +101,7 @@ std::vector<Match> blind(const Facts& facts) {
     if (first.starts_with("GPUREADY_")) {
       match.title = "The library that " + quote(first) + " names cannot be loaded";
       match.cure = "Let the variable name a library that the loader takes, or unset it.";
+      match.terms = kAsUser;
     }
     if (first == kPciBus && machine.gpus.empty() && !in_wsl1(machine)) {
       match.id = "pci-bus-unreadable";
@@ -140,6 +141,7 @@ std::vector<Cause> unseen_causes() {
        .title = "Something could not be read",
        .explanation = "Its facts are missing from this diagnosis.",
        .cure = "Run it as root, outside a container where possible.",
+       .terms = kAsRoot,
        .match = blind,
        .finding_ids = {"unseen", "kernel-log-unreadable", "pci-bus-unreadable"}},
   };

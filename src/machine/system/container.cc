@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/kernel/mount_table.h"
 #include "base/text.h"
 #include "machine/sources.h"
 
@@ -15,10 +16,20 @@ struct Marker {
 };
 // Parts of a cgroup path that a runtime gives away, the inner one first.
 constexpr Marker kPathMarkers[] = {
-    {"kubepods", "kubernetes"},   {"/docker", "docker"}, {"docker-", "docker"},
-    {"libpod", "podman"},         {"/lxc", "lxc"},       {"cri-containerd", "containerd"},
-    {"containerd", "containerd"}, {"crio-", "cri-o"},    {"/garden", "garden"},
+    {"kubepods", "kubernetes"},
+    {"/docker", "docker"},
+    {"docker-", "docker"},
+    {"libpod", "podman"},
+    {"/lxc", "lxc"},
+    {"cri-containerd", "containerd"},
+    {"containerd", "containerd"},
+    {"crio-", "cri-o"},
+    {"/garden", "garden"},
+    {"/.lxc", "lxc"},
 };
+// Folders of the layers that a runtime joins to a container's root. Live systems join layers, too.
+constexpr Marker kLayerMarkers[] = {
+    {"/containerd/", "containerd"}, {"/docker/", "docker"}, {"/containers/storage/", "podman"}};
 
 std::optional<std::string> find_runtime(Host& host, const std::string& cgroups) {
   if (host.environment("KUBERNETES_SERVICE_HOST")) return "kubernetes";
@@ -32,6 +43,12 @@ std::optional<std::string> find_runtime(Host& host, const std::string& cgroups) 
   if (const auto name = host.read_text("/run/systemd/container")) return name;
   for (const auto& marker : kPathMarkers)
     if (contains(cgroups, marker.part)) return std::string(marker.runtime);
+  // A session by ssh has none of the container's variables, and cgroup namespaces hide paths.
+  if (host.exists("/run/secrets/kubernetes.io")) return "kubernetes";
+  if (const auto mounts = host.read_file("/proc/self/mountinfo", 4u << 20))
+    for (const auto& marker : kLayerMarkers)
+      if (layers_folder(*mounts) == marker.part) return std::string(marker.runtime);
+  if (maps_whole_system(host.read_text("/proc/self/uid_map").value_or(""))) return "lxc";
   return std::nullopt;
 }
 
@@ -87,6 +104,21 @@ std::vector<std::string_view> cgroup_markers() {
   std::vector<std::string_view> parts{"slurm"};  // by which gpu_use.cc knows a job
   for (const auto& marker : kPathMarkers) parts.push_back(marker.part);
   return parts;
+}
+
+std::string_view layers_folder(std::string_view mounts) {
+  for (const auto& mount : parse_mounts(mounts))
+    for (const auto& marker : kLayerMarkers)
+      if (mount.point == "/" && mount.type == "overlay" && contains(mount.options, marker.part))
+        return marker.part;
+  return {};
+}
+
+bool maps_whole_system(std::string_view uid_map) {
+  constexpr std::uint64_t kIds = 65536;
+  const auto words = split(uid_map, " \t\n");
+  return words.size() >= 3 && words[0] == "0" && words[1] != "0" &&
+         parse_uint(words[2]).value_or(0) >= kIds;
 }
 
 CgroupPaths parse_cgroup_paths(std::string_view text) {

@@ -21,6 +21,13 @@ CgroupPaths parse_cgroup_paths(std::string_view text);
 // Parts of a path that some rule knows a runtime or a job by; with "/" before, where a part begins.
 std::vector<std::string_view> cgroup_markers();
 
+// The known folder of a runtime that the layers of the root's overlay lie below, by mountinfo;
+// empty: none does.
+std::string_view layers_folder(std::string_view mounts);
+// Whether a user namespace's uid_map gives a system its own users, as of an unprivileged LXC; one
+// for a single program maps few.
+bool maps_whole_system(std::string_view uid_map);
+
 // memory.max, memory.limit_in_bytes: nothing for "max" and for version 1's "no limit", which is the
 // greatest signed 64-bit number rounded down to a page.
 std::optional<std::uint64_t> parse_memory_limit(std::string_view text);

@@ -43,6 +43,8 @@ std::string_view value_after_colon(std::string_view line) {
 
 std::optional<std::string> find_hypervisor(Host& host, const SystemState& system) {
   if (system.wsl2) return "wsl2";
+  // Xen's own control domain (dom0) has the hardware.
+  if (host.read_text("/proc/xen/capabilities").value_or("") == "control_d") return std::nullopt;
   if (const auto type = host.read_text("/sys/hypervisor/type")) return type;
   const auto vendor = host.read_text("/sys/class/dmi/id/sys_vendor").value_or("");
   if (auto known = hypervisor_from_dmi(vendor, system.product_name.value_or(""))) {
@@ -123,6 +125,12 @@ std::optional<std::string> parse_cpu_model(std::string_view text) {
   return std::nullopt;
 }
 
+bool has_hypervisor_flag(std::string_view text) {
+  return std::ranges::any_of(lines(text), [](std::string_view line) {
+    return line.starts_with("flags") && contains(std::string(line) + ' ', " hypervisor ");
+  });
+}
+
 std::optional<bool> parse_secure_boot(std::string_view bytes) {
   if (bytes.size() != 5) return std::nullopt;
   return bytes[4] == 1;
@@ -198,8 +206,14 @@ void read_system(Host& host, Machine& machine) {
 
 void read_slow_system(Host& host, Machine& machine) {
   auto& system = machine.system;
-  if (const auto text = host.read_file("/proc/cpuinfo", 16u << 20))
+  if (const auto text = host.read_file("/proc/cpuinfo", 16u << 20)) {
     system.cpu_model = parse_cpu_model(*text);
+    // WSL 1 and Xen's control domain have the flag, too.
+    if (!system.hypervisor && has_hypervisor_flag(*text) &&
+        !contains(to_lower(system.kernel_release), "microsoft") &&
+        !host.exists("/proc/xen/capabilities"))
+      system.hypervisor = "unknown";
+  }
   // "0-0" is the machine's own router, "0-1" and "0-301" what is attached, "domain0" the bus.
   if (const auto devices = host.list_directory("/sys/bus/thunderbolt/devices"))
     system.thunderbolt = std::ranges::any_of(*devices, [](std::string_view name) {

@@ -52,7 +52,8 @@ TEST(Commands, PackagesAreThoseOfTheDistribution) {
                                                    {"opensuse-leap suse opensuse", Family::suse},
                                                    {"sles", Family::suse},
                                                    {"cachyos arch", Family::arch},
-                                                   {"alpine", Family::unknown}}) {
+                                                   {"alpine", Family::alpine},
+                                                   {"slackware", Family::unknown}}) {
     auto machine = healthy();
     machine.system.os_ids = system;
     EXPECT_EQ(doctor::family_of(machine), family) << system;
@@ -65,6 +66,15 @@ TEST(Commands, PackagesAreThoseOfTheDistribution) {
   EXPECT_EQ(diagnose(machine)[0].command, "dnf install nvidia-open");
   machine.system.os_ids = "opensuse-leap suse opensuse";
   EXPECT_EQ(diagnose(machine)[0].command, "zypper install nvidia-open");
+  machine.system.os_ids = "amzn fedora";
+  for (const auto& [name, family] : {std::pair{"Amazon Linux 2", Family::yum},
+                                     {"Amazon Linux 2023.6.20241010", Family::fedora},
+                                     {"CentOS Linux 7 (Core)", Family::yum},
+                                     {"Red Hat Enterprise Linux Server 7.9 (Maipo)", Family::yum},
+                                     {"Rocky Linux 9.7 (Blue Onyx)", Family::fedora}}) {
+    machine.system.os_name = name;
+    EXPECT_EQ(doctor::family_of(machine), family) << name;
+  }
   machine.system.os_ids = "alpine";
   EXPECT_FALSE(diagnose(machine)[0].command);
 }
@@ -115,6 +125,16 @@ TEST(Commands, ACommandRaisesWhatItsCureCosts) {
   finding.action = Action::configure;
   doctor::add_terms(finding, {});
   EXPECT_EQ(finding.terms->risk, CureRisk::reboots);
+  for (const auto& [cure, risk] :
+       {std::pair{"Boot with pci=realloc.", CureRisk::reboots},
+        {"Turn it on in the machine's firmware settings.", CureRisk::reboots},
+        {"Load the driver with NVreg_X=0, or free memory.", CureRisk::ends_processes},
+        {"Load the module, which is part of the kernel.", CureRisk::restarts_service},
+        {"Work under load.", CureRisk::harmless}}) {
+    finding.cure = cure;
+    doctor::add_terms(finding, {});
+    EXPECT_EQ(finding.terms->risk, risk) << cure;
+  }
   finding.cure = "Take it from its driver.";
   finding.command = "echo 0000:01:00.0 > /sys/bus/pci/drivers/x/unbind";
   doctor::add_terms(finding, {});

@@ -3,6 +3,7 @@
 
 #include "doctor/diagnose.h"
 #include "machine/system/kernel_log.h"
+#include "machine_folders.h"
 #include "machines.h"
 
 namespace gpuready::test {
@@ -40,6 +41,19 @@ TEST(LogTimes, AreTheFirstAndTheLastOfTheGpusLines) {
   }
   EXPECT_TRUE(first_gpu);
   EXPECT_EQ(told, (std::vector<LoggedProcess>{{41, "python3"}, {42, "train"}}));
+}
+
+TEST(LogTimes, AHangNamesTheProcessWhoseWorkHung) {
+  for (const auto& [name, process] :
+       {std::pair<const char*, LoggedProcess>{"7900xtx-gfx-ring-timeout", {2318, "kwin_wayland"}},
+        {"i915-video-engine-stuck", {1337, "ffmpeg"}},
+        {"log-b70-timed-out-job", {4711, "VLLM::Worker"}}}) {
+    const auto findings = diagnose(machine_of(name));
+    EXPECT_TRUE(std::ranges::any_of(findings, [&](const Finding& finding) {
+      return finding.logged && std::ranges::find(finding.logged->processes, process) !=
+                                   finding.logged->processes.end();
+    })) << name;
+  }
 }
 
 TEST(LogTimes, HaveNoDateWhereTheMachineSlept) {

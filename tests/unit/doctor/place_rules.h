@@ -25,12 +25,25 @@ inline bool any_in(std::string_view text, const Words& words) {
   return std::ranges::any_of(words, [&](auto word) { return contains(text, word); });
 }
 
-inline const Words kPackages = {"apt-get ", "dnf ",           "zypper ",         "pacman ",
-                                "dpkg ",    "ubuntu-drivers", "dkms ",           "akmods",
-                                "dracut",   "mkinitcpio",     "update-initramfs"};
+inline const Words kPackages = {"apt-get ",         "dnf ",  "zypper ", "pacman ", "dpkg ",
+                                "ubuntu-drivers",   "dkms ", "akmods",  "dracut",  "mkinitcpio",
+                                "update-initramfs", "yum ",  "emerge ", "apk ",    "mkinitfs"};
 inline const Words kKernel = {"modprobe", "rmmod ", "insmod ",
                               "mokutil",  "sysctl", "/etc/modprobe.d"};
 inline const Words kReset = {"--gpu-reset", "drivers_probe", "unbind", "driver_override"};
+
+inline bool is_job_of_a_user(const Machine& machine) {
+  return in_slurm_job(machine) && !machine.container.runtime && machine.system.effective_uid != 0;
+}
+
+// Words of a cure that loads or unloads a module, restarts the machine, or changes its firmware's
+// settings or its kernel's options.
+inline const Words kNeverHarmless = {
+    "modprobe ",     "rmmod ",         "insmod ",          "/unbind",     "ipmitool",
+    "dracut",        "mkinitcpio",     "update-initramfs", "mkinitfs",    "eboot",
+    "start the mac", "estart the mac", "in the firmw",     "are's setup", "are settings",
+    "BIOS",          "oot with",       "oad the ",         "oad it",      "kernel's command line",
+    "ower cycle",    "ut the power"};
 
 // Of one machine, what no command may hold.
 inline Words impossible(const Machine& machine) {
@@ -51,7 +64,23 @@ inline Words impossible(const Machine& machine) {
   } else {
     add({"wsl.exe"});
   }
-  if (machine.system.hypervisor) add({"ipmitool", "racadm"});
+  // "unknown" is one of no known name. A board describes itself by a device tree, and has no BMC.
+  const bool board = machine.system.architecture == "aarch64" && !machine.system.chassis_type;
+  if (machine.system.hypervisor || board) add({"ipmitool", "racadm"});
+  if (std::ranges::any_of(machine.gpus,
+                          [](const Gpu& gpu) { return gpu.virtualization == "vgpu"; }))
+    add({"--gpu-reset"});
+  if (is_job_of_a_user(machine)) {
+    add(kPackages);
+    add(kKernel);
+    add(kReset);
+    add({"systemctl restart", "systemctl enable", "ipmitool", "reboot", "usermod", "mount ",
+         "chmod", "nvidia-smi mig", "nvidia-modprobe", "setsebool", "sudo ", " > /"});
+  }
+  for (const auto* id : {"alpine", "gentoo"})
+    if (machine.system.os_ids.value_or("").starts_with(id) &&
+        !contains(machine.container.cgroup_path.value_or(""), ".s"))
+      add({"systemctl"});
   if (machine.system.jetson_release)
     add({"install nvidia-driver", "cuda-drivers", "nvidia-open", "dkms ", "ipmitool", "mokutil"});
   const Family family = doctor::family_of(machine);
@@ -59,8 +88,11 @@ inline Words impossible(const Machine& machine) {
   if (!debian) add({"apt-get", "dpkg", "update-initramfs"});
   if (family != Family::ubuntu) add({"ubuntu-drivers", "nvidia-driver-5"});
   if (family != Family::fedora) add({"dnf "});
+  if (family != Family::yum) add({"yum "});
+  if (family != Family::gentoo) add({"emerge "});
+  if (family != Family::alpine) add({"apk ", "mkinitfs"});
   if (family != Family::suse) add({"zypper "});
-  if (family != Family::fedora && family != Family::suse) add({"dracut"});
+  if (family != Family::fedora && family != Family::yum && family != Family::suse) add({"dracut"});
   if (family != Family::arch) add({"pacman ", "mkinitcpio"});
   const auto has = [&](Vendor vendor) {
     return doctor::any_gpu(machine, vendor) || module_loaded(machine, vendor);
@@ -98,7 +130,17 @@ inline void expect_terms(const Machine& machine, const Finding& finding) {
     const bool inside =
         machine.container.runtime || machine.system.wsl2 || machine.system.hypervisor;
     const auto follows = [](bool from, bool what) { return !from || what; };
-    EXPECT_TRUE(follows(inside, place != CurePlace::hardware && place != CurePlace::firmware))
+    // What is checked again says what to do if it stays; an info, what could be done.
+    const bool done = finding.action != Action::check_again && finding.severity != Severity::info;
+    EXPECT_FALSE(risk == CureRisk::harmless &&
+                 (any_in(finding.command.value_or(""), kNeverHarmless) ||
+                  (done && any_in(finding.cure.value_or(""), kNeverHarmless))))
+        << told << ": " << finding.cure.value_or("") << " | " << finding.command.value_or("");
+    EXPECT_TRUE(follows(inside || is_job_of_a_user(machine),
+                        place != CurePlace::hardware && place != CurePlace::firmware))
+        << told;
+    EXPECT_TRUE(
+        follows(is_job_of_a_user(machine), place != CurePlace::here || needs == CureNeeds::nothing))
         << told;
     // Two causes prove a container whose runtime nothing names.
     const bool contained = machine.container.runtime || in_slurm_job(machine) ||

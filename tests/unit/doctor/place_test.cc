@@ -31,10 +31,27 @@ TEST(Places, NoCommandFollowsAMachineToWhereItCannotBeRun) {
     };
     for (const char* runtime : {"docker", "podman", "kubernetes", "lxc", "apptainer"})
       check(runtime, [&](Machine& machine) { machine.container.runtime = runtime; });
-    for (const char* hypervisor : {"kvm", "nitro"})
+    for (const char* hypervisor : {"kvm", "nitro", "unknown"})
       check(hypervisor, [&](Machine& machine) { machine.system.hypervisor = hypervisor; });
-    for (const char* ids : {"debian", "ubuntu debian", "rhel fedora", "sles suse", "arch", "nixos"})
+    for (const char* ids : {"debian", "ubuntu debian", "rhel fedora", "sles suse", "arch", "nixos",
+                            "gentoo", "alpine"})
       check(ids, [&](Machine& machine) { machine.system.os_ids = ids; });
+    check("a job of a user", [](Machine& machine) {
+      machine.container.cgroup_path = "/system.slice/slurmstepd.scope/job_7/step_0/user/task_0";
+      machine.system.effective_uid = 1000;
+    });
+    check("CentOS 7", [](Machine& machine) {
+      machine.system.os_ids = "centos rhel fedora";
+      machine.system.os_name = "CentOS Linux 7 (Core)";
+    });
+    check("a board", [](Machine& machine) {
+      machine.system.architecture = "aarch64";
+      machine.system.chassis_type.reset();
+    });
+    check("a guest with vGPUs", [](Machine& machine) {
+      machine.system.hypervisor = "kvm";
+      for (auto& gpu : machine.gpus) gpu.virtualization = "vgpu";
+    });
   }
 }
 

@@ -52,6 +52,13 @@ struct Case {
   bool command_stays;
 };
 
+TEST(Platforms, AdviceIsReadFromAWordsBeginningOn) {
+  EXPECT_TRUE(advises("Boot with pci=realloc.", "boot with "));
+  EXPECT_FALSE(advises("Reboot with a full power cycle.", "boot with "));
+  EXPECT_TRUE(advises("Reboot with a boot with less", "boot with "));
+  EXPECT_TRUE(advises("echo x > /sys/bus/pci/drivers/x/unbind", "/unbind"));
+}
+
 TEST(Platforms, SayHowAChangeIsMade) {
   const Case cases[] = {
       {"nixos", system_of("nixos"), kFirmware, "hardware.enableRedistributableFirmware", false},

@@ -218,6 +218,7 @@ constexpr std::string_view kSettings[] = {
     "/proc/self/mountinfo",
     "/proc/self/uid_map",
     "/proc/self/cgroup",
+    "/proc/xen/capabilities",
     "/proc/driver/nvidia/params",
     "/proc/driver/nvidia/version",
     "/proc/driver/nvidia/gpus/0000:17:00.0/information",
@@ -375,7 +376,14 @@ TEST(RedactionRules, KeepOfFilesWhatIsRead) {
     EXPECT_EQ(kept(config, std::string(64, type) + std::string(192, 's')), std::string(64, type));
   EXPECT_EQ(kept(config, std::string(64, 's')), "");
   EXPECT_EQ(kept(config, "of acme"), "");
-  EXPECT_EQ(kept("/proc/self/uid_map", "0 1007712 65536\n"), "0 1 1\n");
+  EXPECT_EQ(kept("/proc/cpuinfo", "flags\t\t: fpu hypervisor acme\nflags\t\t: fpu hypervisor\n"),
+            "flags : hypervisor\n");
+  EXPECT_EQ(kept("/proc/xen/capabilities", "control_d\n"), "control_d\n");
+  EXPECT_EQ(kept("/proc/self/uid_map", "0 1007712 65536\n"), "0 1 65536\n");
+  EXPECT_EQ(kept("/proc/self/uid_map", "0 1007 1\n1 7712 65536\n"), "0 1 1\n");
+  EXPECT_EQ(kept("/proc/self/mountinfo",
+                 "22 1 0:31 / / rw - overlay overlay rw,upperdir=/acme/containerd/7/fs\n"),
+            "0 0 0:31 / / * - overlay overlay upperdir=/containerd/\n");
   EXPECT_EQ(
       kept("/proc/self/mountinfo",
            "22 1 259:2 / / rw,relatime shared:1 - ext4 /dev/mapper/acme-root rw\n"

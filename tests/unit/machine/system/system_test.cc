@@ -45,6 +45,26 @@ TEST(System, HypervisorsByDmi) {
   EXPECT_EQ(hypervisor_from_dmi("Supermicro", "SYS-821GE"), std::nullopt);
 }
 
+TEST(System, AGuestIsKnownByItsProcessorsFlag) {
+  EXPECT_TRUE(has_hypervisor_flag("processor\t: 0\nflags\t\t: fpu mce hypervisor\n"));
+  EXPECT_TRUE(has_hypervisor_flag("flags\t\t: fpu hypervisor lahf_lm\n"));
+  EXPECT_FALSE(has_hypervisor_flag("model name\t: a hypervisor \nflags\t\t: fpu hypervisors\n"));
+  EXPECT_FALSE(has_hypervisor_flag("Features\t: fp asimd\n"));
+}
+
+TEST(Containers, AreKnownByTheirRootsLayersAndTheirUsers) {
+  const std::string root = "20 1 0:31 / / rw - overlay overlay rw,lowerdir=/a";
+  EXPECT_EQ(layers_folder(root + ",upperdir=/var/lib/docker/overlay2/7/diff\n"), "/docker/");
+  EXPECT_EQ(layers_folder(root + ",upperdir=/run/live/overlay/rw\n"), "");
+  EXPECT_EQ(layers_folder("20 1 0:31 / /x rw - overlay overlay rw,lowerdir=/a/docker/b\n"), "");
+  EXPECT_EQ(layers_folder("20 1 8:1 /docker/ / rw - ext4 /dev/docker/ rw\n"), "");
+  EXPECT_TRUE(maps_whole_system("         0     100000      65536\n"));
+  EXPECT_FALSE(maps_whole_system("         0          0 4294967295\n"));
+  EXPECT_FALSE(maps_whole_system("         0       1000          1\n"));
+  EXPECT_FALSE(maps_whole_system("         0       1000          1\n 1 100000 65536\n"));
+  EXPECT_FALSE(maps_whole_system(""));
+}
+
 TEST(System, Wsl2AndItsKernel) {
   Machine machine;
   read_system(*scripted(R"("identity":{"kernel_name":"Linux",

@@ -77,7 +77,8 @@ TEST(Actions, TheDocsAreCurrent) {
       "A cure may name several steps: the action is the first that can end the fault. This page is "
       "generated from the rows of\ncauses (`src/doctor/cause.h`).\n\n"
       "## What can be done from where\n\n"
-      "A stronger action becomes `ask_host`.\n\n" +
+      "A stronger action becomes `ask_host`. The job of a user who is not root goes up to "
+      "`configure`, too: root is the\ncluster's administrators'.\n\n" +
           reaches() +
           "\n## The words of others\n\n"
           "The nearest word of NVSentinel (`recommendedAction` of a HealthEvent), of AWS (repair "
