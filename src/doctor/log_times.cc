@@ -16,6 +16,8 @@ namespace {
 
 using Times = std::vector<double>;
 
+constexpr std::size_t kMostProcesses = 16;  // of a finding: they tell enough
+
 struct KnownLine {
   double seconds;
   std::string kind;
@@ -81,16 +83,14 @@ std::optional<LoggedProcess> hung_process_in(std::string_view line) {
   return std::nullopt;
 }
 
-// Xids of one code and GPU are of one kind, whatever process they name. Some processes tell enough.
+// Xids of one code and GPU are of one kind, whatever process they name.
 Times times_of(const XidEvent& quoted, const std::vector<XidEvent>& events,
                std::vector<LoggedProcess>& processes) {
-  constexpr std::size_t kMostProcesses = 16;
   Times times;
   for (const auto& event : events) {
     if (event.code != quoted.code || event.pci != quoted.pci || !event.seconds) continue;
     times.push_back(*event.seconds);
-    const auto process =
-        processes.size() < kMostProcesses ? process_in(event.line) : std::nullopt;
+    const auto process = processes.size() < kMostProcesses ? process_in(event.line) : std::nullopt;
     if (process && std::ranges::find(processes, *process) == processes.end())
       processes.push_back(*process);
   }
@@ -126,22 +126,36 @@ class LogTimes {
   }
 
  private:
-  // The processes that drivers of AMD and Intel name within a second of these times.
-  void add_hung(const Finding& finding, const Times& times,
-                std::vector<LoggedProcess>& processes) const {
+  struct HungLine {
+    double seconds;
+    const std::string& text;
+    LoggedProcess process;
+  };
+  const std::vector<HungLine>& hung_lines() {
+    if (hung_) return *hung_;
+    hung_.emplace();
     for (const auto& line : log_.lines) {
-      const auto near = [&](double at) { return std::abs(line.seconds.value_or(-1) - at) < 1; };
-      if (std::ranges::none_of(times, near)) continue;
-      const auto message = parse_message(line.text);
-      const bool of_gpu = line.text.starts_with('[') ||  // "[drm:...": without an address
+      const auto process = line.seconds ? hung_process_in(line.text) : std::nullopt;
+      if (const auto message = process ? parse_message(line.text) : std::nullopt;
+          message && message->writer != "NVRM")
+        hung_->push_back({*line.seconds, line.text, *process});
+    }
+    return *hung_;
+  }
+  // The processes that drivers of AMD and Intel name within a second of these times.
+  void add_hung(const Finding& finding, Times times, std::vector<LoggedProcess>& processes) {
+    constexpr double kNear = 1;
+    std::ranges::sort(times);
+    for (const auto& [seconds, text, process] : hung_lines()) {
+      const auto near = std::ranges::lower_bound(times, seconds - kNear);
+      if (processes.size() == kMostProcesses || near == times.end() || *near > seconds + kNear)
+        continue;
+      const bool of_gpu = text.starts_with('[') ||  // "[drm:...": without an address
                           std::ranges::any_of(finding.pci, [&](const PciAddress& address) {
-                            return contains(line.text, address.text());
+                            return contains(text, address.text());
                           });
-      const auto process = of_gpu && message && message->writer != "NVRM"
-                               ? hung_process_in(line.text)
-                               : std::nullopt;
-      if (process && std::ranges::find(processes, *process) == processes.end())
-        processes.push_back(*process);
+      if (of_gpu && std::ranges::find(processes, process) == processes.end())
+        processes.push_back(process);
     }
   }
   const std::vector<KnownLine>& lines() {  // for the first quote: most machines have none
@@ -152,6 +166,7 @@ class LogTimes {
   const KernelLog& log_;
   std::optional<double> boot_;
   std::optional<std::vector<KnownLine>> lines_;
+  std::optional<std::vector<HungLine>> hung_;
 };
 
 }  // namespace

@@ -114,8 +114,7 @@ void note_standing(Observed& seen, Machine machine) {
   const auto states = doctor::xid_states(machine);
   for (std::size_t i = 0; i < states.size(); ++i) {
     const XidEvent& event = log.xids[i];
-    if (!event.pci || states[i] == doctor::XidState::past ||
-        is_cleared(seen, machine, event))
+    if (!event.pci || states[i] == doctor::XidState::past || is_cleared(seen, machine, event))
       continue;
     const auto of_gpu = [&](const XidEvent& each) { return same_slot(*each.pci, *event.pci); };
     if (event.code == kRecoveryActionChanged && std::ranges::any_of(standing, of_gpu)) continue;
