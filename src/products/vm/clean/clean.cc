@@ -9,7 +9,7 @@
 #include "host/atomic_file.h"
 #include "jobs/helper.h"
 #include "value/envelope.h"
-#include "value/fields.h"
+#include "value/json.h"
 #include "value/names.h"
 #include "value/read_fields.h"
 #include "vm/device.h"
@@ -50,22 +50,8 @@ std::vector<std::string> changes_of(const Gpu& before, const Gpu& now) {
 
 constexpr std::string_view kReport = "the report of its test";
 
-// What is read of a check's report: the machine also where its results are of no interest.
-struct TestedMachine {
-  Machine machine;
-};
-FIELDS_OF(TestedMachine) { FIELD(machine, "What was tested.", kAlways); }
-struct TestResults {
-  Envelope envelope;
-  std::vector<Verdict> verdicts;
-};
-FIELDS_OF(TestResults) {
-  visit.merged(&T::envelope);
-  FIELD(verdicts, "Results of tests; absent: nothing was to be tested.");
-}
-
 Result<Machine> machine_of(const Json& report, std::string_view name) {
-  return TRY(value::read_document<TestedMachine>(report, name)).machine;
+  return value_from_json<Machine>(member(report, "machine"), name);
 }
 
 Result<Json> read_report(Host& host, const std::string& path) {
@@ -111,22 +97,25 @@ Result<void> judge_and_keep(const Json& report, const Gpu& gpu, const PciAddress
 }  // namespace
 
 Result<void> judge(const Json& report, const PciAddress& device) {
-  const auto [envelope, verdicts] = TRY(value::read_document<TestResults>(report, kReport));
+  const auto envelope = TRY(value::read_document<Envelope>(report, kReport));
   bool memory = false;
-  for (const Verdict& verdict : verdicts) {
-    if (verdict.pci_address != device.text() || verdict.test != "memory") continue;
-    if (verdict.status != VerdictStatus::passed)
-      return fail(ErrorKind::device,
-                  fmt::format("its memory test is {}: {}", name_of(verdict.status),
-                              printable(verdict.reason)));
-    const auto covered = verdict.coverage.value_or(Coverage{});
-    const auto least = kLeastCovered * static_cast<double>(covered.total_bytes);
-    if (covered.total_bytes == 0 || static_cast<double>(covered.tested_bytes) < least)
-      return fail(ErrorKind::device, fmt::format("only {} of its {} were overwritten and verified",
-                                                 format_bytes(covered.tested_bytes),
-                                                 format_bytes(covered.total_bytes)));
-    memory = true;
-  }
+  if (const auto& verdicts = member(report, "verdicts"); verdicts.is_array())
+    for (const auto& written : verdicts) {
+      const auto verdict = TRY(value_from_json<Verdict>(written, kReport));
+      if (verdict.pci_address != device.text() || verdict.test != "memory") continue;
+      if (verdict.status != VerdictStatus::passed)
+        return fail(ErrorKind::device,
+                    fmt::format("its memory test is {}: {}", name_of(verdict.status),
+                                printable(verdict.reason)));
+      const auto covered = verdict.coverage.value_or(Coverage{});
+      const auto least = kLeastCovered * static_cast<double>(covered.total_bytes);
+      if (covered.total_bytes == 0 || static_cast<double>(covered.tested_bytes) < least)
+        return fail(
+            ErrorKind::device,
+            fmt::format("only {} of its {} were overwritten and verified",
+                        format_bytes(covered.tested_bytes), format_bytes(covered.total_bytes)));
+      memory = true;
+    }
   if (!memory)
     return fail(ErrorKind::unsupported,
                 "its memory was not overwritten: no driver here can test it");
