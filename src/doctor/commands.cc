@@ -398,9 +398,12 @@ void fill_tasks(std::string& text, const Machine& machine) {
   if (!origin.rebuild.empty()) replace_all(text, "{do:rebuild-modules}", origin.rebuild);
   if (!origin.key.empty()) replace_all(text, "{do:enrol-key}", origin.key);
   const Family family = family_of(machine);
-  for (const auto& task : kTasks)
+  for (const auto& task : kTasks) {
+    // A Jetson's driver is a part of its system.
+    if (machine.system.jetson_release && contains(task.name, "driver")) continue;
     if (const auto command = command_of(task, family); !command.empty())
       replace_all(text, "{do:" + std::string(task.name) + "}", command);
+  }
 }
 
 // NVIDIA's services are units of systemd. Where another program starts services, processes are not

@@ -99,7 +99,8 @@ TEST_F(CommandTable, TimesGpusAndDriversAreWrittenAlikeEverywhere) {
               std::initializer_list<const char*>{"timeout", "wait", "duration", "seconds",
                                                  "silence", "budget", "valid", "time"},
               [&](const char* word) { return name.contains(word); }) ||
-          ((command == "exporter" || command == "kubernetes event") && name == "--interval");
+          ((command == "exporter" || command == "kubernetes event" || command == "slurm install") &&
+           name == "--interval");
       EXPECT_EQ(option.seconds, of_time);
       times += of_time;
       EXPECT_EQ(explanation(option).contains(" (for example 30, 30s or 2m)"), of_time);
