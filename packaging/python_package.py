@@ -12,6 +12,8 @@ SCHEMAS = ("report", "status", "ternary-inspect", "ternary-convert", "ternary-ve
 def files():
     """{name: content}"""
     package = SOURCE / "bindings/python"
+    if not package.is_dir():
+        sys.exit(f"python_package.py: {package} is missing")
     types = subprocess.run([sys.executable, SOURCE / "packaging/python_types.py",
                             *[SOURCE / f"schema/{name}.schema.json" for name in SCHEMAS]], check=True, capture_output=True)
     return {**{str(path.relative_to(package)): path.read_bytes() for path in sorted(package.rglob("*.py"))},

@@ -153,7 +153,7 @@ need minisign
 (cd "$folder" && for name in release other; do "$source/build/release/src/gpuready" pack key $name --no-password >/dev/null; done)
 export GPUREADY_RELEASE_KEY=$folder/release.key GPUREADY_RELEASE_PUBLIC=$folder/release.pub
 mkdir "$folder/private"
-(cd "$source" && cp -r CHANGELOG.md CMakeLists.txt LICENSE README.md docs packaging schema scripts "$folder/private/")
+(cd "$source" && cp -r CHANGELOG.md CMakeLists.txt LICENSE README.md bindings docs packaging schema scripts "$folder/private/")
 chmod -R go= "$folder/private"
 ln -s "$source/build" "$folder/private/build"
 release() {  # release TREE OUT
@@ -164,7 +164,7 @@ release "$source" dist
 diff -rq "$folder/dist" "$folder/again" >&2 || fail "two releases of one build differ"
 (cd "$folder/dist" && minisign -Vqm SHA256SUMS -p ../release.pub && sha256sum --quiet --strict -c SHA256SUMS && ls -l) ||
   fail "the sums are wrong"
-[ -z "$(find "$folder/dist" -name '*.whl' -size +7600000c)" ] || fail "a wheel is larger than 7.6 MB"
+[ -z "$(find "$folder/dist" -name '*.whl' -size +7100000c)" ] || fail "a wheel is larger than 7.1 MB"
 says 2 "is not the private half of $folder/other.pub" env GPUREADY_RELEASE_PUBLIC="$folder/other.pub" \
   GPUREADY_DIST="$folder/third" "$source/scripts/release.sh" --built --x86-64 npm
 [ ! -e "$folder/third/SHA256SUMS.minisig" ] || fail "a signature of another key was left"
