@@ -43,7 +43,7 @@ scripts/check_binary.sh build/release/src/gpuready
 if [ -n "$sanitize" ]; then
   step "sanitizer build (ASan + UBSan, clang 19), and fuzzing"
   scripts/build.sh asan -- -DGPUREADY_TESTS=ON -DGPUREADY_IMAGES="$PWD/build/release"
-  if [ -n "$tidy" ]; then scripts/lint.sh; elif [ -n "$full" ]; then scripts/lint.sh --changed 120; fi
+  if [ -n "$tidy" ]; then scripts/lint.sh; elif [ -n "$full" ]; then scripts/lint.sh --changed 60; fi
   tests build/asan "${quick[@]}" -E "^cli\."
   # The release build runs all of the command line's; of them, --full takes every fourth one here, by the commit.
   fourth=(-I "$((0x$(git rev-parse --short=4 HEAD 2>/dev/null || echo 0) % 4 + 1)),,4")
