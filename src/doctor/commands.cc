@@ -399,8 +399,10 @@ void fill_tasks(std::string& text, const Machine& machine) {
   if (!origin.key.empty()) replace_all(text, "{do:enrol-key}", origin.key);
   const Family family = family_of(machine);
   for (const auto& task : kTasks) {
-    // A Jetson's driver is a part of its system.
-    if (machine.system.jetson_release && contains(task.name, "driver")) continue;
+    // A Jetson's driver is a part of its system, and WSL 2's comes from Windows.
+    if ((machine.system.jetson_release && contains(task.name, "driver")) ||
+        (machine.system.wsl2 && task.name == "install-libcuda"))
+      continue;
     if (const auto command = command_of(task, family); !command.empty())
       replace_all(text, "{do:" + std::string(task.name) + "}", command);
   }
@@ -573,9 +575,8 @@ void spare_display(Finding& finding, const Machine& machine) {
 }
 
 void spare_vgpu(Finding& finding, const Machine& machine) {
-  const bool shared = std::ranges::any_of(machine.gpus, [&](const Gpu& gpu) {
-    return gpu.virtualization == "vgpu" && is_about(finding, gpu);
-  });
+  const bool shared = std::ranges::any_of(
+      machine.gpus, [&](const Gpu& gpu) { return gpu.virtualization == "vgpu"; });
   if (!shared || (finding.action != Action::reset_gpu &&
                   !contains(finding.command.value_or(""), "--gpu-reset")))
     return;

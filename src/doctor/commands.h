@@ -41,7 +41,7 @@ bool takes_picture(std::string_view advice);
 // advice, and says what it does to the picture.
 void spare_display(Finding& finding, const Machine& machine);
 
-// Where one of the finding's GPUs is a vGPU, puts a restart of its guest in place of a reset.
+// Where a GPU of the machine is a vGPU, puts a restart of its guest in place of a reset.
 void spare_vgpu(Finding& finding, const Machine& machine);
 
 // What a container (or a batch job) must be given, by its runtime: sets the match's cure, and its
