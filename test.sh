@@ -5,7 +5,7 @@
 #                        what has no fast kernels run there alone then
 #   ./test.sh --full     besides both, other systems (tests labelled "full"), the program for aarch64 with
 #                        its quick tests, in an emulator, and clang-tidy on sources that the latest commits
-#                        changed, for two minutes. Continuous integration runs this
+#                        changed, for a minute. Continuous integration runs this
 #   ./test.sh --aarch64  besides, all tests for aarch64, and a release of both
 #   ./test.sh --tidy     besides, clang-tidy on the sanitizer build
 # What needs a GPU is reported as skipped here; tests/gpu.sh runs it on a GPU machine.

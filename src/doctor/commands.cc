@@ -582,8 +582,7 @@ void spare_vgpu(Finding& finding, const Machine& machine) {
     return;
   finding.cure =
       "Restart this virtual machine: a guest cannot reset its vGPU. If that does not help, have "
-      "the "
-      "host's administrators reset the GPU.";
+      "the host's administrators reset the GPU.";
   finding.command.reset();
   if (finding.action != Action::none) finding.action = std::max(finding.action, Action::reboot);
   finding.terms = usual_terms(Action::reboot);

@@ -510,8 +510,8 @@ class LogAfterXids {
         reset_.insert(gpu);
   }
 
-  // From before the driver was last loaded, or before the GPU was last recovered (Xid 154 that
-  // tells of no action any more), and the GPU runs now.
+  // From before the driver was last loaded, or before the GPU was last recovered (an Xid 154
+  // that asks for no action), and the GPU runs now.
   bool is_past(const XidEvent& event) const {
     const auto at = lines_.find({event.seconds, event.line});
     if (event.source != "kernel log" || at == lines_.end()) return false;

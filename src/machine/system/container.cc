@@ -45,9 +45,10 @@ std::optional<std::string> find_runtime(Host& host, const std::string& cgroups) 
     if (contains(cgroups, marker.part)) return std::string(marker.runtime);
   // A session by ssh has none of the container's variables, and cgroup namespaces hide paths.
   if (host.exists("/run/secrets/kubernetes.io")) return "kubernetes";
-  if (const auto mounts = host.read_file("/proc/self/mountinfo", 4u << 20))
-    for (const auto& marker : kLayerMarkers)
-      if (layers_folder(*mounts) == marker.part) return std::string(marker.runtime);
+  if (const auto mounts = host.read_file("/proc/self/mountinfo", 4u << 20)) {
+    const auto* marker = std::ranges::find(kLayerMarkers, layers_folder(*mounts), &Marker::part);
+    if (marker != std::end(kLayerMarkers)) return std::string(marker->runtime);
+  }
   if (maps_whole_system(host.read_text("/proc/self/uid_map").value_or(""))) return "lxc";
   return std::nullopt;
 }
