@@ -55,6 +55,9 @@ class WithChild final : public FakeKernel {
     }
     return FakeKernel::probe(requests);
   }
+  void expect_probe(const ProbeRequest& request) override {
+    if (!is_floor_) live_->expect_probe(request);
+  }
   // What `operation` takes as a process of its own.
   template <class Operation>
   double time_ms(Operation operation) {
@@ -62,8 +65,10 @@ class WithChild final : public FakeKernel {
     look_ms = 0;
     const auto start = Clock::now();
     child_.emplace();
+    live_ = make_live_host();
     if (!operation()) std::abort();
     child_.reset();
+    live_.reset();
     return elapsed_ms(start);
   }
   int accesses = 0, looks = 0;
@@ -72,7 +77,7 @@ class WithChild final : public FakeKernel {
 
  private:
   bool is_floor_;
-  std::unique_ptr<Host> live_ = make_live_host();
+  std::unique_ptr<Host> live_;
   std::optional<AttributeChild> child_;
 };
 

@@ -558,6 +558,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=120, help="tests for each mutant that took so long without it (default 120)")
     parser.add_argument("--least", type=float, default=85, help="percent that must be killed (default 85)")
     parser.add_argument("--tolerate", action="store_true", help="survivors in protected areas are named and do not fail")
+    parser.add_argument("--survivors", action="store_true", help="only those that survived the last run of this draw; the rate is that of both")
     parser.add_argument("--list", action="store_true", help="show the changes and run nothing")
     options = parser.parse_args()
 
@@ -580,12 +581,19 @@ def main():
     tests = Tests(listed, options.tests, options.seconds)
     known = (SOURCE / "tests/mutation/equivalent.txt").read_text().splitlines()
     judged = [c for c in chosen if not any(line.startswith(line_of(c)) for line in known)]
+    killed = []
+    if options.survivors:
+        last = json.loads((WORK / "results.json").read_text())
+        killed = [c for c in last if c["killed_by"]]
+        lived = {show(c) for c in last} - {show(c) for c in killed}
+        judged = [c for c in judged if show(c) in lived]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         step(f"{len(tests.tests)} tests without a mutant")
         tests.record_all(pool)
         step(f"{len(judged)} mutants")
         list(pool.map(tests.judge, judged))
     step("done")
+    judged += killed
     survivors = [c for c in judged if not c["killed_by"]]
     (WORK / "results.json").write_text(json.dumps(judged, indent=1))
     print(f"\n{'area':16} killed of")

@@ -44,6 +44,7 @@ struct ProbeRequest {
   std::string probe;              // "nvml", "cuda", "vulkan", ...
   std::vector<std::string> args;  // passed to the helper after the probe's name
   std::chrono::milliseconds timeout{30'000};
+  bool again = false;  // it is asked more than once: one child answers each time, from a new look
 };
 
 enum class HostKind { live, recorded, scripted };
@@ -84,7 +85,7 @@ class Host {
   virtual Result<std::string> kernel_log() = 0;  // lines "<seconds> text", oldest first
   virtual Result<JobOutcome> run(const Job& command) = 0;
   // What probe() will be asked for soon. A live host starts it now, so that it runs beside what is
-  // read meanwhile; probe() then takes it up.
+  // read meanwhile; probe() then takes it up. One that is asked again waits for each question.
   virtual void expect_probe(const ProbeRequest&) {}
   // All at once, each in a child of its own; one document per request, in the same order.
   virtual std::vector<ProbeDocument> probe(const std::vector<ProbeRequest>& requests) = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "jobs/helper.h"
 
@@ -20,6 +21,7 @@ std::string first_line(std::string_view text) {
 Job job_for(const ProbeRequest& request) {
   Job job = helper_job({"__probe", request.probe});
   job.args.insert(job.args.end(), request.args.begin(), request.args.end());
+  if (request.again) job.args.emplace_back(kProbeAgain);
   job.limits.time = request.timeout;
   job.output_limit_bytes = kDocumentMaxBytes;
   return job;
@@ -75,21 +77,38 @@ ProbeDocument probe_document_of(const JobOutcome& result, std::string_view probe
   return document;
 }
 
+std::vector<ProbeChildren::Child>::iterator ProbeChildren::find(const ProbeRequest& request) {
+  return std::ranges::find_if(waiting_, [&](const Child& child) {
+    return child.request.probe == request.probe && child.request.args == request.args &&
+           child.request.again == request.again;
+  });
+}
+
 void ProbeChildren::start(const ProbeRequest& request) {
-  started_.push_back({request, RunningJob::start(job_for(request))});
+  if (request.again && find(request) != waiting_.end()) return;
+  waiting_.push_back({request, RunningJob::start(job_for(request))});
 }
 
 ProbeChildren::Child ProbeChildren::take(const ProbeRequest& request) {
-  const auto same = [&](const Child& child) {
-    return child.request.probe == request.probe && child.request.args == request.args;
-  };
-  auto found = std::find_if(started_.begin(), started_.end(), same);
-  if (found == started_.end()) {
+  auto found = find(request);
+  if (request.again && found != waiting_.end() && found->job) {
+    found->job->limit({.time = request.timeout});
+    poll_jobs({&*found->job}, Clock::now());
+    if (found->job->finished()) {  // it died meanwhile
+      waiting_.erase(found);
+      found = waiting_.end();
+    }
+  }
+  if (found == waiting_.end()) {
     start(request);
-    found = std::prev(started_.end());
+    found = std::prev(waiting_.end());
   }
   Child child = std::move(*found);
-  started_.erase(found);
+  waiting_.erase(found);
+  if (request.again && child.job) {
+    child.job->text(kChannel).clear();
+    child.job->send("\n");
+  }
   return child;
 }
 
@@ -99,17 +118,21 @@ std::vector<ProbeDocument> ProbeChildren::ask(const std::vector<ProbeRequest>& r
   while (true) {
     std::vector<RunningJob*> running;
     for (Child& child : children) {
-      if (!child.job) continue;
-      if (told_its_end(child.job->text(kChannel))) child.job->release();
-      if (!child.job->finished()) running.push_back(&*child.job);
+      if (!child.job || child.job->finished()) continue;
+      if (!told_its_end(child.job->text(kChannel)))
+        running.push_back(&*child.job);
+      else if (!child.request.again)
+        child.job->release();
     }
     if (running.empty()) break;
     poll_jobs(running, Deadline::max());
   }
   std::vector<ProbeDocument> documents;
-  for (const Child& child : children)
+  for (Child& child : children) {
     documents.push_back(child.job ? probe_document_of(child.job->outcome(), child.request.probe)
                                   : not_started(child.request.probe, child.job.error().message));
+    if (child.job && !child.job->finished()) waiting_.push_back(std::move(child));
+  }
   return documents;
 }
 

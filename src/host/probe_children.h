@@ -22,8 +22,9 @@ class ProbeChildren {
     ProbeRequest request;
     Result<RunningJob> job;
   };
+  std::vector<Child>::iterator find(const ProbeRequest& request);
   Child take(const ProbeRequest& request);
-  std::vector<Child> started_;
+  std::vector<Child> waiting_;  // not asked yet, or to be asked again
 };
 
 std::vector<ProbeDocument> probe_in_children(const std::vector<ProbeRequest>& requests);

@@ -67,6 +67,9 @@ Result<ProbeDocument> probe_document_from_json(const Json& doc, std::string_view
 ProbeDocument probe_document_from_lines(std::string_view text, std::string_view probe);
 
 // Writes the wire format from inside a probe child.
+inline constexpr std::string_view kProbeAgain =
+    "--again";  // an answer for each line on the channel
+
 class ProbeWriter {
  public:
   ProbeWriter(int descriptor, std::string_view probe);

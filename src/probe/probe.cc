@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <string_view>
+#include <thread>
 #include <vector>
 
+#include "host/probe_document.h"
 #include "jobs/parent_watch.h"
 #include "probe/probes.h"
 
@@ -41,15 +43,21 @@ int run_probe(std::span<const std::string> args) {
   if (probe == std::end(kProbes)) return kUsage;
   std::vector<std::string> rest(args.begin() + 1, args.end());
   const bool to_stdout = std::erase(rest, "--stdout") > 0;
+  const bool again = std::erase(rest, kProbeAgain) > 0;
   const int descriptor = to_stdout ? STDOUT_FILENO : kChannelDescriptor;
   if (fcntl(descriptor, F_GETFD) < 0) return kUsage;
 
   if (!to_stdout && !probe->outlives_parent)
     end_with_parent();  // no one would read what an orphan finds out
 
-  ProbeWriter writer(descriptor, probe->name);
-  probe->run(writer, rest);
-  writer.end();
+  const auto answer = [&] {
+    ProbeWriter writer(descriptor, probe->name);
+    probe->run(writer, rest);
+    writer.end();
+  };
+  if (!again) answer();
+  // A thread for each: a look may leave its thread in another mount namespace.
+  while (again && read_channel_line()) std::jthread{answer};
   _exit(0);
 }
 

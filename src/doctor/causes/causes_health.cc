@@ -460,12 +460,28 @@ bool are_peers(const Gpu& gpu, const Gpu& other) {
   return !known;
 }
 
+// Sizes of clouds that bridge all GPUs of this model that a virtual machine has, by so many links.
+struct BridgedSize {
+  std::string_view cloud, model;
+  int links;
+};
+constexpr BridgedSize kBridgedSizes[] = {{"Azure", "NVIDIA H100 NVL", 12}};  // NC80adis_H100_v5
+
+int links_of_size(const Machine& machine, const Gpu& gpu) {
+  const auto pairs = std::ranges::count(machine.gpus, gpu.name, &Gpu::name) > 1;
+  for (const auto& size : kBridgedSizes)
+    if (pairs && gpu.name == size.model && !gpu.nvlinks.empty() &&
+        !gpu.mig_enabled.value_or(false) && cloud_of(machine) == size.cloud)
+      return size.links;
+  return 0;
+}
+
 // How many links should be up. Behind NVSwitches it is all of them. Boards bridged by hand use some
 // of their links only, or none, so what counts there is what a peer at the other end has.
 int links_expected(const Machine& machine, const Gpu& gpu) {
   const int up = links_up(gpu);
   if (comes_from_switch(gpu)) return static_cast<int>(gpu.nvlinks.size());
-  int expected = up;
+  int expected = std::max(up, links_of_size(machine, gpu));
   for (const auto& sibling : machine.gpus)
     if (up > 0 && sibling.name == gpu.name && are_peers(gpu, sibling))
       expected = std::max(expected, links_up(sibling));
@@ -488,6 +504,12 @@ void join_ends(const Machine& machine, std::vector<Match>& matches) {
   for (auto* match : joined) match->title = fmt::format("{} of {} NVLinks are up", up, expected);
 }
 
+// Seen where the driver started before the other GPU was on the bus (Azure/azhpc-images, issue
+// 443).
+constexpr std::string_view kLoadAgain =
+    "The links are trained when the driver starts. With nothing on the GPUs, load it again (sudo "
+    "modprobe -r nvidia_uvm nvidia_drm nvidia_modeset nvidia && sudo modprobe -a nvidia "
+    "nvidia_uvm), or restart this virtual machine. If the links stay down: ";
 constexpr std::string_view kLinksOfHost =
     "Stop this virtual machine and start it again once, so that the links are trained again or it "
     "gets another host. If they stay down, the host's hardware is at fault: take the virtual "
@@ -506,7 +528,8 @@ std::vector<Match> nvlink(const Facts& facts) {
       match.evidence.push_back(evidence("nvmlDeviceGetNvLinkState", "down:" + down));
       add_xids(facts.machine, gpu, {74, 136, 149}, match);
       if (!facts.machine.system.hypervisor) return;
-      match.cure = std::string(kLinksOfHost) +
+      match.cure = std::string(up == 0 && links_of_size(facts.machine, gpu) > 0 ? kLoadAgain : "") +
+                   std::string(kLinksOfHost) +
                    (cloud_of(facts.machine) == "Azure"
                         ? " On Azure, /var/lib/hyperv/.kvp_pool_3 names the host."
                         : "");

@@ -1,6 +1,7 @@
 #include "machine/system/kernel_log.h"
 
 #include <algorithm>
+#include <bitset>
 #include <utility>
 
 #include "base/characters.h"
@@ -464,9 +465,27 @@ bool says(std::string_view line, std::string_view pattern) {
 }
 
 namespace {
+// The first two characters of all topics: most lines of a log have none of these.
+std::size_t first_two(std::string_view text) {
+  return static_cast<unsigned char>(text[0]) << 8 | static_cast<unsigned char>(text[1]);
+}
+const std::bitset<1 << 16>& starts_of_topics() {
+  static const auto starts = [] {
+    std::bitset<1 << 16> out;
+    for (const auto topic : kTopics) out.set(first_two(topic));
+    return out;
+  }();
+  return starts;
+}
+
 bool has_topic(std::string_view line) {
-  return std::any_of(std::begin(kTopics), std::end(kTopics),
-                     [&](std::string_view topic) { return contains(line, topic); });
+  const auto& starts = starts_of_topics();
+  for (; line.size() > 1; line.remove_prefix(1))
+    if (starts[first_two(line)] && std::ranges::any_of(kTopics, [&](std::string_view topic) {
+          return line.starts_with(topic);
+        }))
+      return true;
+  return false;
 }
 }  // namespace
 
@@ -548,11 +567,16 @@ void KernelLogReader::line(std::string_view line) {
   if (!continues) {
     keep_xid();
     record_ = parsed.time;
-    writer_ = writer_of_message(text);
-    believed_ = begins_record(parsed.text);
+    first_ = parsed.text;
+    believed_.reset();
+  }
+  if (!has_topic(text)) return;
+  if (!believed_) {
+    writer_ = writer_of_message(trim(first_));
+    believed_ = begins_record(first_);
   }
   const bool by_writer = !continues || (!writer_.empty() && text.starts_with(writer_));
-  if (!believed_ || !by_writer || !has_topic(text)) return;
+  if (!*believed_ || !by_writer) return;
   if (continues && !parse_message(text)) return;  // of a first line it is known
   keep_xid();
   xid_ = parse_xid(text);

@@ -55,8 +55,10 @@ class KernelLogReader {
   void keep(LogLine line);
   void keep_xid();
 
-  std::string record_, writer_;  // the time and the writer of the record that is being read
-  bool believed_ = false;
+  // Of the record that is being read: its time and first line, and once a line of it is about GPUs,
+  // its writer and whether it is believed.
+  std::string record_, first_, writer_;
+  std::optional<bool> believed_;
   std::optional<XidEvent> xid_;  // whose rest may follow
   FirstAndLast<LogLine> lines_;
   FirstAndLast<XidEvent> xids_;

@@ -32,6 +32,7 @@ struct OpenFiles {
   std::vector<std::string> mounts;            // lines of mountinfo of other mount namespaces
   std::optional<std::string> unseen;          // why not all processes could be looked into
 };
+const ProbeRequest& open_files_request();
 OpenFiles read_open_files(Host& host);
 OpenFiles open_files_from(const ProbeDocument& document);
 

@@ -431,6 +431,7 @@ Plan plan_attachment(const State& state, const AttachRequest& request) {
 Result<State> read_state(Host& host, const std::string& folder, const InventoryOptions& options) {
   State state;
   bool hidden = false;
+  host.expect_probe(open_files_request());
   const auto machine = inspect(host, {});
   if (auto claims = read_claims(host, folder, machine))
     state.claims = std::move(*claims);

@@ -223,6 +223,53 @@ TEST_F(ProbesInChildren, AllRunAtTheSameTimeInOrder) {
   EXPECT_EQ(documents[3].outcome, ProbeOutcome::completed);
 }
 
+// Answers each line with its process id and how many lines there were; it ends after the third.
+class ProbesAskedAgain : public ProbesInChildren {
+ protected:
+  void SetUp() override {
+    ProbesInChildren::SetUp();
+    const auto helper = write(
+        "helper",
+        "#!/bin/sh\necho $* >>" + starts() + "\nfor n in 1 2 3; do read line <&3 || exit 1\n" +
+            kHello + "echo \"{\\\"call\\\":\\\"$$ $n\\\",\\\"code\\\":0}\" >&3\n" + kEnd + "done\n",
+        0755);
+    setenv("GPUREADY_HELPER", helper.c_str(), 1);
+  }
+  std::pair<std::string, std::string> ask_again() {
+    const auto document = host->probe({request})[0];
+    EXPECT_EQ(document.outcome, ProbeOutcome::completed);
+    EXPECT_EQ(document.calls.size(), 1u);
+    if (document.calls.empty()) return {};
+    const auto words = split(document.calls.begin()->first, " ");
+    return {std::string(words[0]), std::string(words[1])};
+  }
+  std::string starts() const { return folder + "/starts"; }
+  const ProbeRequest request{"open-files", {}, std::chrono::seconds(5), true};
+};
+
+TEST_F(ProbesAskedAgain, OneChildAnswersEachTime) {
+  host->expect_probe(request);
+  host->expect_probe(request);
+  const auto [first, once] = ask_again();
+  host->expect_probe(request);
+  const auto [second, twice] = ask_again();
+  EXPECT_EQ(first, second);
+  EXPECT_EQ(once, "1");
+  EXPECT_EQ(twice, "2");
+  EXPECT_EQ(host->read_file(starts()).value_or(""), "__probe open-files --again\n");
+}
+
+TEST_F(ProbesAskedAgain, AnotherChildAnswersForOneThatDied) {
+  const auto first = ask_again().first;
+  ASSERT_EQ(::kill(static_cast<pid_t>(parse_uint(first).value_or(0)), SIGKILL), 0);
+  while (::kill(static_cast<pid_t>(parse_uint(first).value_or(0)), 0) == 0 &&
+         !contains(host->read_file("/proc/" + first + "/stat").value_or(""), ") Z "))
+    std::this_thread::yield();
+  const auto [second, once] = ask_again();
+  EXPECT_NE(first, second);
+  EXPECT_EQ(once, "1");
+}
+
 TEST_F(ProbesInChildren, OneThatIsExpectedRunsMeanwhileAndOnce) {
   const std::string log = folder + "/starts";
   const auto helper =

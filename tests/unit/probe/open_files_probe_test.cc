@@ -124,6 +124,23 @@ TEST_F(OpenFilesProbe, AProcessWhoseFirstThreadHasEnded) {
   EXPECT_EQ(held_by(look(), process), Json{name_of(1)});
 }
 
+TEST_F(OpenFilesProbe, OneChildThatIsAskedAgainLooksAnew) {
+  setenv("GPUREADY_HELPER", testing::fake_driver_path("probe_helper").c_str(), 1);
+  ProbeChildren children;
+  const auto look_again = [&] {
+    return children.ask({{"open-files", {}, std::chrono::seconds(20), true}}).front();
+  };
+  EXPECT_EQ(look_again().outcome, ProbeOutcome::completed);
+  const auto process = start(1, [](const std::string& path, auto held) {
+    open_node(path);
+    held();
+  });
+  EXPECT_EQ(held_by(look_again(), process), Json{name_of(1)});
+  kill(process, SIGKILL);
+  waitpid(process, nullptr, __WALL);
+  EXPECT_EQ(held_by(look_again(), process), Json());
+}
+
 // The later of them opened it, and the earlier holds it, too.
 TEST_F(OpenFilesProbe, TwoProcessesThatShareTheirDescriptors) {
   std::array<int, 2> told{};

@@ -55,8 +55,13 @@ OpenFiles open_files_from(const ProbeDocument& document) {
   return out;
 }
 
+const ProbeRequest& open_files_request() {
+  static const ProbeRequest request{"open-files", {}, std::chrono::seconds(30), true};
+  return request;
+}
+
 OpenFiles read_open_files(Host& host) {
-  const auto documents = host.probe({ProbeRequest{"open-files", {}, std::chrono::seconds(30)}});
+  const auto documents = host.probe({open_files_request()});
   if (documents.empty())
     return {.files = {}, .places = {}, .mounts = {}, .unseen = "open files: not asked"};
   auto open = open_files_from(documents.front());
