@@ -289,8 +289,9 @@ constexpr StartReason kStartReasons[] = {
      "Cut the power, reseat the GPU, and start again; if it stays, have the GPU replaced.",
      Action::power_cycle},
     {"amdgpu: ...gpu post error!", kNoPost,
-     "Shut this virtual machine down and start it again; if it stays, have the host restarted with "
-     "its power cut, and the card checked there.",
+     "Shut this virtual machine down and start it again, with the GPU's ROM handed in as a file; "
+     "if "
+     "it stays, have the host restarted with its power cut, and the card checked there.",
      Action::ask_host, true},
     {"amdgpu: ...gpu post error!", kNoPost,
      "Switch the machine off and take its mains away for a minute; check each power lead of the "
