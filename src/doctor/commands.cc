@@ -231,7 +231,8 @@ constexpr ContainerCure kContainerCures[] = {
      "Start the container with the GPU's devices (--device, not a volume) and their groups.",
      "docker run --device /dev/kfd --device /dev/dri --group-add video --group-add render IMAGE"},
     {Ask::amd_devices, "podman",
-     "Start the container with the GPU's devices (--device, not a volume) and their groups.",
+     "Start the container with the GPU's devices (--device, not a volume) and their groups, which "
+     "podman keeps with the runtime crun only (runc ignores keep-groups).",
      "podman run --device /dev/kfd --device /dev/dri --group-add keep-groups IMAGE"},
     {Ask::amd_devices, "kubernetes",
      "Ask for GPUs in the pod's resources: limits: amd.com/gpu: 1, and run it in the nodes' "
@@ -251,7 +252,8 @@ constexpr ContainerCure kContainerCures[] = {
      "Start the container with the GPU's devices (--device, not a volume) and their group.",
      "docker run --device /dev/dri --group-add \"$(stat -c %g /dev/dri/renderD128)\" IMAGE"},
     {Ask::intel_devices, "podman",
-     "Start the container with the GPU's devices (--device, not a volume) and their group.",
+     "Start the container with the GPU's devices (--device, not a volume) and their group, which "
+     "podman keeps with the runtime crun only (runc ignores keep-groups).",
      "podman run --device /dev/dri --group-add keep-groups IMAGE"},
     {Ask::intel_devices, "kubernetes",
      "Ask for GPUs in the pod's resources, by the name of Intel's device plugin: limits: "
@@ -271,8 +273,8 @@ constexpr ContainerCure kContainerCures[] = {
      "Start the container in the nodes' group, by its number, or as a user that may open them.",
      "docker run --group-add {gid} IMAGE"},
     {Ask::node_group, "podman",
-     "Keep the groups of the user who starts the container, and be in the nodes' group on the "
-     "host.",
+     "Beside the nodes, keep the groups of the user who starts the container, and be in the nodes' "
+     "group on the host. podman keeps groups with the runtime crun only: runc ignores keep-groups.",
      "podman run --group-add keep-groups IMAGE"},
     {Ask::node_group, "kubernetes",
      "Run the pod in the nodes' group: securityContext.supplementalGroups with its number.", ""},
@@ -331,6 +333,7 @@ constexpr Sign kSigns[] = {
     {"firmware's setup", CureRisk::reboots, CureNeeds::free_machine},
     {"firmware settings", CureRisk::reboots, CureNeeds::free_machine},
     {"in the firmware", CureRisk::reboots, CureNeeds::free_machine},
+    {"talosctl upgrade", CureRisk::reboots, CureNeeds::free_machine},
     {"bios", CureRisk::reboots, CureNeeds::free_machine},
     {"initramfs", CureRisk::reboots, CureNeeds::free_machine},
     {"dracut ", CureRisk::reboots, CureNeeds::free_machine},

@@ -686,15 +686,23 @@ bool needs_newer_kernel(const Machine& machine, Match& match) {
   const auto* early = kernel_too_old(machine, match.gpus);
   // Red Hat brings newer drivers to old kernels.
   if (early == nullptr || contains(release, ".el")) return false;
+  const bool amd = early->vendor == Vendor::amd;
+  if (amd && machine.amd.module_version) return false;  // AMD's own driver is newer
   match.evidence.push_back(evidence("kernel release", release));
   match.explanation = "The kernel is older than the first that supports this GPU.";
   const auto family = family_of(machine);
   match.cure = fmt::format(
-      "Install a newer kernel and reboot: {} supports this GPU.{}", early->fixed,
-      family == Family::debian   ? " Debian has one in the backports of its releases "
-                                   "(linux-image-amd64, with firmware-misc-nonfree) or in its next."
-      : family == Family::ubuntu ? " Ubuntu has one in linux-generic-hwe or in its next release."
-                                 : "");
+      "Install a newer kernel, with a linux-firmware that knows the GPU, and reboot: {} supports "
+      "this GPU.{}",
+      early->fixed,
+      family == Family::debian
+          ? fmt::format(" Debian has one in the backports of its releases "
+                        "(linux-image-amd64, with {}) or in its next.",
+                        amd ? "firmware-amd-graphics" : "firmware-misc-nonfree")
+      : family == Family::ubuntu
+          ? fmt::format(" Ubuntu has one in linux-generic-hwe{} or in its next release.",
+                        contains(machine.system.os_name.value_or(""), " 24.04") ? "-24.04" : "")
+          : "");
   match.command = "";
   match.action = Action::configure;
   match.terms = kByReboot;

@@ -321,6 +321,8 @@ bool advises(std::string_view advice, std::string_view words) {
   return false;
 }
 
+bool is_talos(const Machine& machine) { return has_id(machine, {"talos"}); }
+
 bool is_fixed_system(const Machine& machine) {
   return std::ranges::any_of(systems(), [&](const Platform& platform) {
     return !platform.packages && platform.here(machine);

@@ -13,6 +13,8 @@ namespace gpuready::doctor {
 // with" is in "Boot with ..." and not in "Reboot with ...".
 bool advises(std::string_view advice, std::string_view words);
 
+bool is_talos(const Machine& machine);
+
 // It installs no packages.
 bool is_fixed_system(const Machine& machine);
 

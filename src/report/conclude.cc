@@ -224,6 +224,7 @@ std::string names_of(const std::vector<ObligationKind>& kinds) {
 std::string_view no_gpu(const Report& report, const MachineTally& tally) {
   if (!report.accepted.empty() && !report.machine.gpus.empty())
     return "No GPU without an accepted finding";
+  if (tally.not_ours > 0 && report.command == "doctor") return "No GPU for work";
   return tally.display_only > 0 ? "No GPU for compute" : "No GPU";
 }
 
@@ -279,8 +280,7 @@ std::string conclude_doctor(const Report& report, const MachineTally& tally) {
     return fmt::format("{} in this machine, and no error was found.", no_gpu(report, tally));
   const auto gpus = tally.gpus == 1 ? std::string("GPU") : count(tally.gpus, "GPU");
   if (const auto known = first_known_fault(report); !known.empty())
-    return sentence(
-        fmt::format("No error was found on the {} here, and a severe fault is known", gpus), known);
+    return sentence(fmt::format("Nothing is wrong with the {} here. Note", gpus), known);
   return fmt::format("Nothing is wrong with the {} here.", gpus);
 }
 
@@ -321,6 +321,14 @@ std::string others(const Report& report, const MachineTally& tally) {
          told(tally.hidden, "hidden by CUDA_VISIBLE_DEVICES");
 }
 
+// What of a finding concerns the GPU: it, or what follows from it for GPUs beside its own.
+const Finding& part_about(const Finding& finding, const Gpu& gpu) {
+  if (is_about(finding, gpu)) return finding;
+  const auto inner = std::ranges::find_if(finding.explains,
+                                          [&](const Finding& each) { return blames(each, gpu); });
+  return inner == finding.explains.end() ? finding : part_about(*inner, gpu);
+}
+
 }  // namespace
 
 std::vector<GpuAccess> usability(const Report& report) {
@@ -337,7 +345,7 @@ std::vector<GpuAccess> usability(const Report& report) {
       if (const auto it = std::ranges::find_if(
               findings, [&](const Finding& finding) { return blames(finding, gpu); });
           it != findings.end())
-        because(it->id, it->title);
+        because(it->id, part_about(*it, gpu).title);
     if (is_set_aside(report, gpu))
       access = {GpuUse::not_ours, kAccepted, "its finding is accepted, as asked"};
     if (access.use != GpuUse::faked && report.verdicts)

@@ -140,9 +140,8 @@ void settle_action(Finding& finding, const Machine& machine) {
   if (finding.severity == Severity::info) finding.action = none;
   if (finding.action > vantage_of(machine).reach && finding.action != ask_host) {
     if (finding.cure)
-      *finding.cure +=
-          " From here it cannot be done, so ask the host's operator: " + words_of(finding.action) +
-          ".";
+      finding.cure = "From here it cannot be done, so ask the host's operator (" +
+                     words_of(finding.action) + "): " + *finding.cure;
     finding.action = ask_host;
   }
   if (finding.terms) {

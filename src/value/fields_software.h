@@ -65,8 +65,8 @@ FIELDS_OF(NvidiaDriver) {
         "here, or as above.");
   FIELD(
       module_blocked,
-      "The file and line of modprobe.d(5) that keeps the module from loading, or the other kernel "
-      "for which it is installed.");
+      "The file and line of modprobe.d(5) that keeps the module from loading, the other kernel for "
+      "which it is installed, or the file system that has too little room to build it.");
 }
 
 FIELDS_OF(VulkanDevice) {

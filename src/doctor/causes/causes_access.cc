@@ -40,9 +40,13 @@ void explain_refusal(const Machine& machine, const DeviceNode& node, Match& matc
         "The nodes belong to a group of the host that this user namespace does not know, so no "
         "group in here can open them.";
     match.cure =
-        "Keep the host's groups when the container is started, and be in the nodes' group "
-        "on the host.";
-    match.command = "podman run --group-add keep-groups IMAGE";
+        "On the host, be in the nodes' group (usermod -aG render USER, then a new login). Start "
+        "the container with its nodes and with that user's groups, which podman keeps with the "
+        "runtime crun only: runc ignores keep-groups.";
+    match.command = fmt::format("podman run {}--group-add keep-groups IMAGE",
+                                node.path.starts_with("/dev/dri") ? "--device /dev/dri "
+                                : node.path == "/dev/kfd" ? "--device /dev/kfd --device /dev/dri "
+                                                          : "");
     match.evidence.push_back(evidence("/proc/self/uid_map", "a user namespace"));
     return;
   }

@@ -568,7 +568,7 @@ std::vector<Cause> adapter_causes() {
        .explains = both(kDeadGpu, {"xid-*", "reset-required", "gsp-failed", "pcie-link-degraded",
                                    "pcie-fatal-error", "pcie-errors", "nvlink-down", "invalid-bar",
                                    "no-gpu", "uvm-stale", "gpu-init-failed", "driver-hung",
-                                   "probe-timed-out", "gpu-missing-from-board"}),
+                                   "probe-timed-out", "gpu-missing-from-board", "gpu-hung"}),
        .match = off_the_bus},
       {.id = "gsp-failed",
        .title = "The GPU's system processor (GSP) did not start",

@@ -10,7 +10,10 @@
 #include "base/text.h"
 #include "doctor/commands.h"
 #include "doctor/facts.h"
+#include "doctor/known_faults.h"
+#include "doctor/platforms.h"
 #include "machine/system/kernel_log.h"
+#include "value/action.h"
 
 namespace gpuready::doctor {
 namespace {
@@ -111,6 +114,11 @@ std::optional<std::string> other_kernel(const Machine& machine) {
   return std::string(rest->substr(0, rest->find(": ")));
 }
 
+// What a file system has free is too little to build the module.
+bool is_full(const Machine& machine) {
+  return machine.nvidia.module_blocked.value_or("").ends_with(" free");
+}
+
 // The driver was built for another kernel, by an installer that builds for no later one.
 void by_other_kernel(const std::string& other, Match& match) {
   match.evidence.push_back(evidence("/lib/modules/" + other, "has NVIDIA's kernel module"));
@@ -167,7 +175,7 @@ std::optional<Obstacle> obstacle(const Machine& machine) {
   const bool built = nvidia.module_installed.value_or(false) || !nvidia.kernel_headers;
   const auto option = blocking_option(machine, "nvidia");
   const auto former = other_kernel(machine);
-  if ((option || (nvidia.module_blocked && !former)) &&
+  if ((option || (nvidia.module_blocked && !former && !is_full(machine))) &&
       (built || (!is_realtime(release) && !lacks_headers))) {
     return Obstacle{
         "NVIDIA's kernel module is kept from loading",
@@ -179,6 +187,18 @@ std::optional<Obstacle> obstacle(const Machine& machine) {
         option ? "" : "{do:rebuild-initramfs}",
         option ? *option : blocking_line(*nvidia.module_blocked)};
   }
+  if (is_full(machine) && !is_fixed_system(machine))
+    return Obstacle{
+        "NVIDIA's kernel module is not built, and the disk is full",
+        "The driver is installed, and its module is not there for the running kernel. A build and "
+        "its packages need about 1 GiB, more than this file system has.",
+        std::string("First make room there, or enlarge the disk") +
+            (cloud_of(machine) == "Amazon EC2" ? " (aws ec2 modify-volume, growpart, then "
+                                                 "xfs_growfs or resize2fs)"
+                                               : "") +
+            ". Then install the headers of the running kernel, build the driver's modules "
+            "with DKMS, and load the driver.",
+        "df -h / /usr /var", blocking_line(*nvidia.module_blocked)};
   if (built) return std::nullopt;
   if (is_realtime(release))
     return Obstacle{"NVIDIA's driver does not support this real-time kernel",
@@ -292,6 +312,24 @@ std::vector<Match> memory_held(const Facts& facts) {
       continue;
     match.evidence.push_back(evidence("kernel log", hit.text));
     match.evidence.push_back(driver_of(*device));
+    const bool ignored = is_in(machine.system.kernel_release, "5.15..");
+    const auto displays = std::ranges::count_if(
+        machine.pci, [](const PciDevice& each) { return each.boot_vga.has_value(); });
+    if (displays == 1) {
+      match.cure = fmt::format(
+          "Boot with {}, which takes the picture from the host's display. Without a restart: "
+          "unbind the consoles (/sys/class/vtconsole/*/bind) and the frame buffer "
+          "(/sys/bus/platform/drivers/simple-framebuffer/unbind) before the guest starts. "
+          "bootfb must be gone from /proc/iomem then; give the guest the GPU's ROM as a file.",
+          ignored ? "initcall_blacklist=sysfb_init" : "video=efifb:off");
+      match.terms = kByReboot;
+    }
+    if (ignored && contains(machine.system.kernel_command_line.value_or(""), "video=efifb:off")) {
+      match.evidence.push_back(evidence("/proc/cmdline", "video=efifb:off"));
+      match.explanation =
+          "VFIO cannot reserve a memory window of the device, because it contains the firmware's "
+          "frame buffer. video=efifb:off has no effect since Linux 5.15.";
+    }
     matches.push_back(std::move(match));
   }
   return matches;
@@ -428,6 +466,14 @@ std::vector<Match> module_rejected(const Facts& facts) {
             "(mokutil --import), reboot, and choose \"Enroll MOK\" in the screen that asks for "
             "its password. Then build the modules again with that key (akmods --force --rebuild), "
             "and reboot. Or turn Secure Boot off in the firmware.";
+      else if (vendor == Vendor::nvidia && machine.nvidia.module_installed.value_or(false) &&
+               !by_selinux && !in_container(machine))
+        match.cure =
+            "Enrol the key that signed the driver's module (mokutil --import with its "
+            "certificate, and a password of your choice; modinfo -F signer nvidia names the "
+            "signer). Reboot, choose \"Enroll MOK\" in the screen that appears before the system "
+            "starts, and give that password. Or install modules that the distribution signed, or "
+            "turn Secure Boot off in the firmware.";
       matches.push_back(std::move(match));
     }
   }
@@ -467,6 +513,50 @@ std::vector<Match> branch_tracking(const Facts& facts) {
     matches.push_back(std::move(match));
   }
   return matches;
+}
+
+// Modules that export what GPUs' drivers need, and some of their functions: whole names, since
+// redaction keeps these. ipmi_devintf loads ipmi_msghandler, whose functions these are.
+struct Exporter {
+  std::string_view module, functions;
+};
+constexpr Exporter kExporters[] = {
+    {"ipmi_devintf",
+     "ipmi_create_user ipmi_destroy_user ipmi_validate_addr ipmi_free_recv_msg "
+     "ipmi_set_my_address ipmi_request_settime ipmi_set_gets_events"},
+    {"drm_kms_helper", "drm_kms_helper_poll_init drm_atomic_helper_check drm_helper_probe_detect"},
+    {"ttm", "ttm_bo_init ttm_bo_validate ttm_bo_init_reserved ttm_device_init"},
+    {"drm", "drm_ioctl drm_open drm_dev_register drm_gem_object_init drm_mode_config_init"},
+    {"i2c-algo-bit", "i2c_bit_add_bus i2c_bit_algo"},
+    {"i2c-core", "i2c_add_adapter i2c_del_adapter i2c_transfer"},
+    {"video", "acpi_video_get_edid acpi_video_register acpi_video_get_backlight_type"},
+};
+// What exports the function that "nvidia: Unknown symbol NAME (err 0)" misses, and is not loaded.
+// The error was 0 up to Linux 4.16, then -2; -22 is a function of another version.
+std::string_view exporter_of(std::string_view line) {
+  constexpr std::string_view kMark = ": Unknown symbol ";
+  const auto at = line.find(kMark);
+  if (at == line.npos || contains(line, "(err -22)")) return {};
+  const auto rest = line.substr(at + kMark.size());
+  for (const auto& [module, functions] : kExporters)
+    for (const auto function : split(functions, " "))
+      if (function == rest.substr(0, rest.find(' '))) return module;
+  return {};
+}
+
+// A module that insmod was given, or that modules.dep does not link to what it needs.
+void by_exporter(std::string_view exporter, std::string_view module, bool installed, Match& match) {
+  match.explanation = fmt::format(
+      "{} needs functions of another module, {}, which is not loaded, so the kernel refuses it. "
+      "insmod loads no module that another one needs; modprobe does.",
+      module, exporter);
+  match.cure = fmt::format(
+      "Load {0}, and then the driver's modules: by modprobe, or by insmod where their files are "
+      "outside /lib/modules. Name {0} in a file of /etc/modules-load.d, so that each start loads "
+      "it before the driver.",
+      exporter);
+  match.command = fmt::format("modprobe {}", exporter);
+  if (installed) *match.command += fmt::format(" && modprobe {}", module);
 }
 
 // Modules that belong to NVIDIA's driver or build on it. The module itself is driver_absent's.
@@ -575,6 +665,11 @@ std::vector<Match> companions_refused(const Facts& facts) {
     }
     if (match.evidence.empty()) continue;
     match.title = fmt::format("The kernel module {} could not be loaded", name);
+    if (const auto exporter = exporter_of(match.evidence.back().quote); !exporter.empty()) {
+      by_exporter(exporter, name, true, match);
+      matches.push_back(std::move(match));
+      continue;
+    }
     match.explanation = std::string(why->explanation);
     if (name != "nvidia_uvm") *match.explanation += " The GPU works without it.";
     match.cure = std::string(why->cure);
@@ -603,15 +698,27 @@ std::vector<Match> modules_refused(const Facts& facts) {
 
 // With neither modules nor libraries there is nothing to rebuild.
 void by_origin(const Machine& machine, Match& match) {
-  if (machine.nvidia.modules_from == "none" && machine.nvidia.libraries.empty()) {
+  if (machine.nvidia.modules_from == "none" && machine.nvidia.libraries.empty() &&
+      !is_talos(machine)) {
     match.cure = "Install NVIDIA's driver, and load it.";
     match.command = "{do:install-driver}";
     if (const auto options = options_left_over(machine); !options.empty())
       by_options(options, match);
+  } else if (is_talos(machine)) {
+    match.explanation =
+        "Talos loads only modules that were built with exactly its own version. The image has none "
+        "of NVIDIA's that fits, or nothing loads it.";
+    match.cure =
+        "Compare talosctl version with the extensions (talosctl get extensions): their modules "
+        "must be of the Talos that runs, and a node that could not start a new image runs the "
+        "former one. Upgrade (talosctl upgrade) to an image of one version with "
+        "nvidia-open-gpu-kernel-modules and nvidia-container-toolkit. Name nvidia, nvidia_uvm, "
+        "nvidia_drm and nvidia_modeset in machine.kernel.modules, so that they are loaded.";
+    match.command = "";
   } else if (auto found = obstacle(machine)) {
     match.title = found->title;
     take(std::move(*found), match);
-    match.terms = kByReboot;
+    match.terms = is_full(machine) ? kAsRoot : kByReboot;
   } else if (machine.nvidia.module_installed.value_or(false) && !match.explanation) {
     match.explanation = "The module is installed for the running kernel, and was not loaded.";
     match.cure = "Load it; if that fails, the kernel log says why.";
@@ -677,15 +784,22 @@ std::vector<Match> driver_absent(const Facts& facts) {
           machine,
           {"*: version magic ", "*: disagrees about version of symbol ", "*: Unknown symbol ",
            "kernel: module nvidia*: .gnu.linkonce.this_module section size must match"});
+      std::string_view exporter, refused;
       for (const auto name : split(driver.names, " "))
         for (const auto& hit : hits)
           if (contains(hit.text, name) && match.evidence.size() < 4) {
             match.evidence.push_back(evidence("kernel log", hit.text));
+            exporter = exporter_of(hit.text);
+            refused = name;
             match.explanation =
                 "A module of the driver is installed and was built for another kernel, so this one "
                 "refuses it.";
           }
-      if (vendor == Vendor::nvidia)
+      if (!exporter.empty())
+        by_exporter(exporter, refused,
+                    vendor != Vendor::nvidia || machine.nvidia.module_installed.value_or(false),
+                    match);
+      else if (vendor == Vendor::nvidia)
         by_origin(machine, match);
       else
         by_files(machine, driver, match);
@@ -722,9 +836,10 @@ std::vector<Cause> bind_causes() {
        .explanation =
            "A pass-through driver holds the GPU, so no program on this system can use it.",
        .cure =
-           "If this system should use it: take it from the pass-through driver and probe again. "
-           "To keep it so, remove the GPU from vfio-pci.ids= (kernel's command line, "
-           "/etc/modprobe.d), and rebuild the initramfs.",
+           "Nothing, if a virtual machine is to use it. For this system to use it: take it from "
+           "the pass-through driver and probe again. For this system to have it after a restart, "
+           "too, remove the GPU from vfio-pci.ids= (kernel's command line, /etc/modprobe.d), and "
+           "rebuild the initramfs.",
        .command = "echo > /sys/bus/pci/devices/{pci}/driver_override; "
                   "echo {pci} > /sys/bus/pci/devices/{pci}/driver/unbind; "
                   "echo {pci} > /sys/bus/pci/drivers_probe",

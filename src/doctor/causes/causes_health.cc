@@ -196,11 +196,19 @@ std::vector<Match> uncorrectable(const Facts& facts) {
     const bool hub = std::ranges::all_of(match.evidence, [](const Evidence& proof) {
       return contains(proof.quote, "ERREVENT_ATHUB_INTERRUPT");
     });
-    if (hub) {
+    if (hub && !match.evidence.empty()) {
       match.title = "The GPU reported a hardware error that it could not correct";
       match.explanation =
           "The error is in the hub through which the GPU reaches memory, and no counter tells it. "
           "What ran at the time cannot be trusted.";
+      match.cure =
+          "Cut the power and start again, since a reboot may hang in the driver. If the error "
+          "comes again, reseat the card and its power leads, and swap it with another: if the "
+          "error follows the card, have it replaced. Until then work can be kept to the others "
+          "(ROCR_VISIBLE_DEVICES).";
+      match.command = "{do:power-cycle}";
+      match.action = Action::power_cycle;
+      match.terms = usual_terms(Action::power_cycle);
     }
   });
 }

@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "doctor/commands.h"
 #include "doctor/facts.h"
 #include "doctor/known_faults.h"
 #include "machine/system/kernel_drivers.h"
@@ -29,11 +30,11 @@ std::optional<std::uint64_t> build_of(const LibraryFile& runtime) {
 }
 
 // By the high byte of their device ids.
-struct Family {
+struct Generation {
   std::uint16_t high;
   std::uint64_t first_build;  // earlier releases came out before these GPUs
 };
-constexpr Family kFamilies[] = {
+constexpr Generation kGenerations[] = {
     {0x7d, 22890},  // Meteor Lake, Arrow Lake: 22.14
     {0x64, 29138},  // Lunar Lake: 24.13
     {0xe2, 29138},  // Battlemage
@@ -70,6 +71,22 @@ bool has_small_window(const Machine& machine, const Gpu& gpu, const PciDevice& d
                              [&](const LogHit& hit) { return hit.pci == gpu.pci; });
 }
 
+// The branch needs libigc.so.1, and newer releases bring libigc.so.2.
+std::string legacy_cure(const Machine& machine) {
+  const auto family = family_of(machine);
+  const bool beside = family == Family::debian || family == Family::ubuntu;
+  return fmt::format(
+      "Install the compute runtime's branch for older graphics, release 24.35.30872, with its "
+      "compiler IGC 1.0 (libigc.so.1): {}. Keep updates from replacing them, and check with "
+      "clinfo -l.",
+      beside ? "the packages intel-opencl-icd-legacy1 and intel-level-zero-gpu-legacy1 of its "
+               "release, beside the others"
+      : family == Family::fedora
+          ? "intel-opencl, intel-level-zero and intel-igc of that release, in place of the "
+            "installed ones (dnf versionlock holds them)"
+          : "in place of the installed ones");
+}
+
 std::optional<Reason> why_unfit(const Machine& machine, const Gpu& gpu, const PciDevice& device) {
   const auto* runtime = installed(machine, "libze_intel_gpu.so.");
   const bool legacy = installed(machine, "libze_intel_gpu_legacy1.so.") != nullptr;
@@ -85,8 +102,8 @@ std::optional<Reason> why_unfit(const Machine& machine, const Gpu& gpu, const Pc
   const auto build = runtime ? build_of(*runtime) : std::nullopt;
   if (!build) return std::nullopt;
   const std::uint16_t high = device.device_id >> 8;
-  const auto family = std::ranges::find(kFamilies, high, &Family::high);
-  if (family != std::end(kFamilies) && *build < family->first_build)
+  const auto family = std::ranges::find(kGenerations, high, &Generation::high);
+  if (family != std::end(kGenerations) && *build < family->first_build)
     return Reason{.title = "Intel's compute runtime is too old for this GPU",
                   .explanation =
                       "It came out before this GPU and does not know it: Level Zero and "
@@ -106,9 +123,7 @@ std::optional<Reason> why_unfit(const Machine& machine, const Gpu& gpu, const Pc
                   .explanation =
                       "Releases after 24.35 support graphics from Tiger Lake on: Level "
                       "Zero and OpenCL find no device.",
-                  .cure =
-                      "Install the compute runtime for older graphics beside it, from its release "
-                      "24.35.30872 (intel-opencl-icd-legacy1 and intel-level-zero-gpu-legacy1)."};
+                  .cure = legacy_cure(machine)};
   if (device.driver == "xe" && *build >= kAsksForWindow && has_small_window(machine, gpu, device))
     return Reason{.title = "Intel's compute runtime refuses the GPU: Resizable BAR is off",
                   .explanation =

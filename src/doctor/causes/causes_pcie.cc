@@ -236,6 +236,34 @@ std::vector<Match> iommu_faults(const Facts& facts) {
   return matches;
 }
 
+// "swiotlb buffer is full (sz: 524288 bytes)": more than one piece can be (IO_TLB_SEGSIZE slots of
+// 2 KiB), however large the buffer is. NVIDIA's driver asks for less in confidential computing
+// mode.
+void explain_large_piece(const Machine& machine, Match& match) {
+  constexpr std::uint64_t kLargestPiece = 256 * 1024;
+  constexpr std::string_view kSize = "(sz: ";
+  const auto& quote = match.evidence.front().quote;
+  const auto at = quote.find(kSize);
+  const auto rest = at == quote.npos ? "" : quote.substr(at + kSize.size());
+  if (parse_uint(rest.substr(0, rest.find(' '))).value_or(0) <= kLargestPiece) return;
+  match.explanation =
+      "The GPU cannot reach the memory by itself, so the kernel copies each transfer through a "
+      "buffer, whose largest piece is 256 KiB. The driver asked for a larger one, and failed; a "
+      "larger swiotlb= does not help.";
+  match.cure =
+      "Let an IOMMU map the GPU's memory: turn it on in the firmware's setup, and take iommu=off "
+      "off the kernel's command line.";
+  if (!machine.system.hypervisor) return;
+  match.cure =
+      "In a confidential virtual machine (TDX, SEV) the GPU must be in confidential computing "
+      "mode: on the host, with this machine stopped, nvidia_gpu_tools.py --set-cc-mode=on "
+      "--reset-after-cc-mode-switch. Then load ecdsa_generic and ecdh before the open kernel "
+      "module in this machine, turn persistence on, and set the GPU ready (nvidia-smi "
+      "conf-compute -srs 1). Use a GPU without that mode in an ordinary virtual machine.";
+  match.command = "";
+  match.action = Action::ask_host;
+}
+
 // kernel/dma/swiotlb.c of Linux; before 4.20 "swiotlb buffer is full (sz: N bytes)" only.
 std::vector<Match> bounce_buffer_full(const Facts& facts) {
   auto matches = each_gpu(facts, [&](const Gpu& gpu, Match& match) {
@@ -243,6 +271,7 @@ std::vector<Match> bounce_buffer_full(const Facts& facts) {
       if (hit.pci && hit.pci == gpu.pci && hit.line >= past_until(facts.machine) &&
           match.evidence.size() < 2)
         match.evidence.push_back(evidence("kernel log", hit.text));
+    if (!match.evidence.empty()) explain_large_piece(facts.machine, match);
   });
   return matches;
 }
@@ -301,6 +330,7 @@ std::vector<Cause> pcie_causes() {
        .action = Action::configure,
        .terms = kByReboot,
        .backing = Backing::on_bus,
+       .explains = {"gpu-init-failed", "gpu-not-listed", "cuda-start-failed", "expected-gpu-count"},
        .match = bounce_buffer_full},
   };
 }

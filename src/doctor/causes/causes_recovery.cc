@@ -487,8 +487,8 @@ void suspect_bridge(const Machine& machine, std::vector<Match>& matches) {
   }
 }
 
-// A driver tries again, and goes on without some of its firmware: a line alone proves nothing of a
-// GPU that runs.
+// A driver tries again, and goes on without some of its firmware: a line by itself proves nothing
+// of a GPU that runs.
 std::vector<Match> firmware_failed(const Facts& facts) {
   const auto& machine = facts.machine;
   const auto stories = gpu_stories(machine);
@@ -593,8 +593,10 @@ std::vector<Cause> recovery_causes() {
       {.id = "gpu-wedged",
        .title = "The driver has given the GPU up",
        .explanation = "The GPU is wedged: its driver refuses all work for it.",
-       .cure = "Reboot. Unbinding the GPU from its driver and binding it again may help, too; it "
-               "takes the picture from a display that the GPU drives.",
+       .cure = "Reboot. If it comes again, try another kernel, a newer or an older one, and run no "
+               "virtual machine on a share of this GPU. Unbinding the GPU from its driver and "
+               "binding it again may help, too; it takes the picture from a display that the GPU "
+               "drives.",
        .command = "reboot",
        .action = Action::reboot,
        .explains = both(kUseless, {"gpu-hung"}),

@@ -175,8 +175,8 @@ constexpr ProbeError kProbeErrors[] = {
      "picture from the display until the driver runs."},
     {-19, "The driver found that this GPU cannot be driven here.", ""},
     {-22, "The driver rejected what the GPU or its video BIOS says of itself.",
-     "Update the firmware of board and GPU and the kernel; in a virtual machine, hand in the GPU's "
-     "ROM."},
+     "Update the kernel and the GPU's firmware files (linux-firmware), then the firmware of board "
+     "and GPU."},
     {-110, "The GPU did not answer the driver in time.", ""},
 };
 
@@ -219,6 +219,8 @@ constexpr std::string_view kForFixedSystems =
     "xe, with the release of i915-sriov-dkms from before the change), or pass the whole GPU "
     "through. Or run what needs the GPU in a container (LXC) of the host, or in a virtual machine "
     "whose kernel drives such functions. Else wait for a release of this system that drives them.";
+constexpr std::string_view kNoPost =
+    "The card's own start (POST), which its video BIOS does, did not end in time.";
 constexpr StartReason kStartReasons[] = {
     {"NVRM: ...vGPU type is not supported",
      "The host hands in a type of virtual GPU that this system or its driver cannot use.",
@@ -285,6 +287,17 @@ constexpr StartReason kStartReasons[] = {
      Action::power_cycle},
     {"NVRM: RmInitAdapter failed! (0x*:0x47:", "The GPU's memory could not be trained.",
      "Cut the power, reseat the GPU, and start again; if it stays, have the GPU replaced.",
+     Action::power_cycle},
+    {"amdgpu: ...gpu post error!", kNoPost,
+     "Shut this virtual machine down and start it again, with the GPU's ROM handed in as a file; "
+     "if "
+     "it stays, have the host restarted with its power cut, and the card checked there.",
+     Action::ask_host, true},
+    {"amdgpu: ...gpu post error!", kNoPost,
+     "Switch the machine off and take its mains away for a minute; check each power lead of the "
+     "card, and reseat the card. If it stays, update the firmware of board and card, with Above 4G "
+     "Decoding on and CSM off. Then try another slot or machine: if the card fails there, too, "
+     "have it replaced.",
      Action::power_cycle},
     {"amdgpu: ...GPU will not be initialized. Replace this GPU",
      "More memory pages of the GPU have gone bad than its driver accepts.",
@@ -458,15 +471,19 @@ std::vector<Match> init_failed(const Facts& facts) {
         }
       if (error_number(last) == -12) explain_no_room(machine, device->address, match);
       if (error_number(last) == -110) explain_arm_board(machine, vendor, match);
-      add_reason(machine, 0, match);
+      const bool refused = error_number(last) == -22;
+      if (refused && machine.system.hypervisor)
+        *match.cure += " Or hand the GPU's ROM to this virtual machine, on the host.";
+      if (!add_reason(machine, 0, match) && refused) needs_newer_kernel(machine, match);
       if (last.starts_with("vfio-pci")) explain_vfio(machine, match);
       matches.push_back(std::move(match));
     }
   for (auto& match : matches) {
     if (!match.cure && is_laptop(machine.system))
       match.cure =
-          "Cut the power and start again; if it stays, update the kernel, the driver and the "
-          "laptop's firmware.";
+          "Cut the power and start again. If it stays and began with an update of the laptop's "
+          "firmware, go back to the firmware before it, or take a newer one. Else update the "
+          "kernel, the driver and the laptop's firmware, or try another branch of the driver.";
     if (!match.cure && !match.pci.empty() && runs_like(machine, match.pci.front()))
       match.cure =
           "Take the machine out of service, cut its power and start it again. If the GPU fails "
@@ -642,7 +659,8 @@ std::vector<Cause> start_causes() {
                "try another slot.",
        .action = Action::power_cycle,
        .backing = Backing::silent,
-       .explains = both(kNotStarted, {"xid-78", "power-controller-hung"}),
+       .explains =
+           both(kNotStarted, {"xid-78", "power-controller-hung", "driver-hung", "probe-timed-out"}),
        .match = init_failed},
       {.id = "accelerator-failed",
        .title = "The driver could not start an accelerator",

@@ -9,6 +9,7 @@
 #include "base/vendor_codes.h"
 #include "doctor/facts.h"
 #include "doctor/kernel_signs.h"
+#include "doctor/platforms.h"
 #include "value/action.h"
 
 namespace gpuready::doctor {
@@ -165,6 +166,21 @@ std::vector<Match> fabric(const Facts& facts) {
           "the GPUs' partition in the Fabric Manager, or turn NVLink off for a single GPU.";
       match.command = "";
       match.action = Action::ask_host;
+    } else if (has_nvlink5(machine) && machine.nvidia.fabric_manager == "running") {
+      match.explanation =
+          "The Fabric Manager runs, and has not registered the GPU. With NVLink 5, NVLSM sets the "
+          "switches up for it: NVLSM does not run, or took a port that is not the switches'.";
+      match.cure = is_talos(machine)
+                       ? "Read why NVLSM fails in the extension's log (talosctl logs "
+                         "ext-nvidia-fabricmanager). Then upgrade (talosctl upgrade) to an image "
+                         "with a newer nvidia-fabricmanager extension, which picks the right "
+                         "port. Fabric in nvidia-smi -q must say Completed afterwards."
+                       : "Read why NVLSM fails in the logs (journalctl -u nvidia-fabricmanager; "
+                         "/var/log/nvlsm.log). Install NVLSM (the package nvlsm) of the Fabric "
+                         "Manager's version, load ib_umad, and start the Fabric Manager again. "
+                         "Fabric in nvidia-smi -q must say Completed afterwards.";
+      if (is_talos(machine)) match.command = "";
+      match.evidence.push_back(evidence("nvidia-fabricmanager", "running"));
     } else if (has_nvlink5(machine)) {
       match.cure =
           "Install NVLSM (the package nvlsm) and the kernel module ib_umad beside the Fabric "

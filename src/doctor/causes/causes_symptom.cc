@@ -15,7 +15,7 @@
 namespace gpuready::doctor {
 namespace {
 
-constexpr int kNvmlOperatingSystem = 17, kCudaOutOfMemory = 2;
+constexpr int kNvmlDriverNotLoaded = 9, kNvmlOperatingSystem = 17, kCudaOutOfMemory = 2;
 
 bool nvidia_expected(const Machine& machine) {
   return any_gpu(machine, Vendor::nvidia) || machine.nvidia.module_loaded || machine.system.wsl2 ||
@@ -37,6 +37,18 @@ std::vector<Match> start_failed(const Facts& facts, const std::optional<ApiStatu
   match.action = Action::ask_host;
   match.own_cure = true;
   match.command = "wsl.exe --update && wsl.exe --shutdown";
+  if (start->code == kNvmlDriverNotLoaded && start->call.starts_with("nvml")) {
+    match.explanation =
+        "The driver's libraries are in WSL, and NVML reaches no driver behind them: Windows does "
+        "not answer this session. It may refuse a session that an administrator's terminal "
+        "started.";
+    match.cure =
+        "In Windows, run wsl --shutdown, and start Linux from a terminal that is not elevated, if "
+        "it was started as administrator. If it stays, run wsl --update and wsl --shutdown; then "
+        "install NVIDIA's newest driver in Windows. A data-centre card must run in the driver "
+        "model WDDM (nvidia-smi -dm 0 in Windows): WSL does not reach it in TCC.";
+    match.command = "wsl.exe --shutdown";
+  }
   const int count = facts.machine.nvidia.nvml_device_count.value_or(0);
   if (start->code == kCudaOutOfMemory && start->call.starts_with("cu") && count > 1) {
     std::string fewer = "0";
@@ -140,6 +152,12 @@ std::vector<Match> not_listed_by_nvml(const Facts& facts) {
                  fmt::format("{} GPUs listed, {} not among them",
                              nvidia.nvml_device_count.value_or(0), gpu.pci->text())));
     add_gsp_advice(machine, match, "");
+    if (machine.system.hypervisor)
+      match.cure =
+          "Look at the kernel log for this address. Shut this virtual machine down and start it "
+          "again, so that the host resets the GPU; if it comes again, have the host's operator "
+          "look at the GPU. Until then programs can be kept to the others "
+          "(CUDA_VISIBLE_DEVICES).";
     matches.push_back(std::move(match));
   }
   return matches;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "base/vendor_codes.h"
 #include "machine/nvidia/nvidia_parse.h"
 #include "machine/sources.h"
@@ -312,6 +313,14 @@ std::optional<std::string> kernel_with_module(Host& host, const std::string& run
   return std::nullopt;
 }
 
+// One that has too little room for the module's build and its packages.
+std::optional<std::string> full_file_system(Host& host) {
+  for (const char* path : {"/", "/var", "/usr"})
+    if (const auto space = host.space(path); space && space->available_bytes < GiB)
+      return fmt::format("{}: {} free", path, format_bytes(space->available_bytes));
+  return std::nullopt;
+}
+
 // Why the module is not loaded.
 void read_obstacles(Host& host, Machine& machine) {
   auto& nvidia = machine.nvidia;
@@ -323,6 +332,8 @@ void read_obstacles(Host& host, Machine& machine) {
                              ? std::nullopt
                              : kernel_with_module(host, machine.system.kernel_release))
     nvidia.module_blocked = "/lib/modules/" + *other + ": installed for this kernel only";
+  if (!nvidia.module_installed.value() && !nvidia.module_blocked)
+    nvidia.module_blocked = full_file_system(host);
   const bool built_here = nvidia.modules_from == "dkms" || nvidia.modules_from == "akmods" ||
                           nvidia.modules_from == "runfile";
   if (built_here) nvidia.kernel_headers = host.exists(modules + "/build");
@@ -338,7 +349,11 @@ void read_nvidia_packaging(Host& host, Machine& machine) {
   const bool any = std::ranges::any_of(
       machine.pci, [](const PciDevice& device) { return device.vendor_id == pci_vendor::kNvidia; });
   if (!any || machine.container.runtime || machine.system.wsl2) return;
-  if (lists(host, "/var/lib/dkms", "nvidia"))
+  // Red Hat's family keeps in extra/nvidia what it builds, and DKMS' modules right in extra.
+  const bool signed_by_dkms =
+      host.exists("/var/lib/dkms/mok.pub") &&
+      has_module(host, "/lib/modules/" + machine.system.kernel_release + "/extra");
+  if (signed_by_dkms || lists(host, "/var/lib/dkms", "nvidia"))
     nvidia.modules_from = "dkms";
   else if (std::ranges::any_of(kAkmods, [&](const char* file) { return host.exists(file); }))
     nvidia.modules_from = "akmods";

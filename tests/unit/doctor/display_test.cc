@@ -21,7 +21,10 @@ constexpr std::array kTaking = {"unbind",         "Unbind",      "blacklist",  "
                                 "reset it",       "efifb:off",   "sysfb_init", "override",
                                 "systemctl stop", "init 3",      "telinit"};
 
-bool takes(std::string_view text) {
+bool takes(std::string text) {
+  // A tool of the host, while the machine that has the GPU is stopped.
+  const std::string_view tool = "--reset-after-cc-mode-switch";
+  if (const auto at = text.find(tool); at != text.npos) text.erase(at, tool.size());
   return std::ranges::any_of(kTaking, [&](const char* word) {
     // The unified memory module draws nothing.
     return contains(text, word) && !(contains(text, "nvidia_uvm") && !contains(text, "nvidia_drm"));

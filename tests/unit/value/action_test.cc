@@ -73,7 +73,7 @@ TEST(Action, WhatTheHostIsAskedForStandsInTheCureAndIsToldOnce) {
   settle_action(finding, machine);
   settle_action(finding, machine);
   EXPECT_EQ(*finding.cure,
-            "Do it. From here it cannot be done, so ask the host's operator: power cycle.");
+            "From here it cannot be done, so ask the host's operator (power cycle): Do it.");
   EXPECT_EQ(finding.explains[0].action, Action::ask_host);
 }
 
