@@ -212,7 +212,8 @@ TEST(VmOperations, ADamagedJournalLeavesOtherClaimsKnown) {
   EXPECT_EQ(state->inventory.find(kGpu)->around.attached_to, "guest-1");
   EXPECT_FALSE(state->inventory.find(kGpu)->around.not_told);
   EXPECT_TRUE(state->inventory.find(other)->around.not_told);
-  EXPECT_TRUE(state->inventory.find(unfinished)->around.quarantine);
+  EXPECT_EQ(state->inventory.find(unfinished)->around.quarantine.value_or(""),
+            "attaching it was not finished");
   EXPECT_FALSE(state->inventory.find(unfinished)->around.not_told);
 }
 
@@ -954,14 +955,18 @@ TEST(VmOperations, FunctionsOfACardStayApartWhenItMoves) {
   port.function.address = *parse_pci_address("0000:17:00.1");
   Plan plan;
   plan.operation = "attach";
+  plan.name = "guest-1";
   plan.devices = {port.function.address};
   plan.identities = {identity_of(kernel, port)};
   ASSERT_TRUE(plan.identities.front().serial);
   ASSERT_TRUE(JournalWriter::begin(kernel, "/state", 1, 1, plan, {}));
   const auto claimed = [&] {
     const auto claims = read_claims(kernel, "/state", Machine{});
-    return claims && claims->size() == 1 ? claims->front().attached().devices
-                                         : std::vector<PciAddress>();
+    if (!claims || claims->size() != 1 || !claims->front().problem.empty()) {
+      ADD_FAILURE() << (claims && !claims->empty() ? claims->front().problem : "no claim");
+      return std::vector<PciAddress>();
+    }
+    return claims->front().attached().devices;
   };
   EXPECT_EQ(claimed(), std::vector{*parse_pci_address("0000:17:00.1")});
   kernel.move("0000:17:00.0", "0000:18:00.0");
