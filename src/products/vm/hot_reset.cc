@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <linux/vfio.h>
 #include <sys/ioctl.h>
 
 #include <algorithm>
@@ -88,18 +87,13 @@ class HotReset {
     Buffer<vfio_pci_hot_reset_info, vfio_pci_dependent_device> info(kMost);
     if (::ioctl(device.get(), VFIO_DEVICE_GET_PCI_HOT_RESET_INFO, info.head()) != 0)
       return fail_errno(name + ": the kernel has no hot reset for it", errno);
+    const auto count = std::min<std::size_t>(info.head()->count, kMost);
+    std::vector<std::string> held;
+    for (const auto& [number, group] : groups_) held.push_back(number);
     std::vector<std::int32_t> groups;
-    for (std::size_t i = 0; i < std::min<std::size_t>(info.head()->count, kMost); ++i) {
-      const auto& one = info.entries()[i];
-      const auto address = fmt::format("{:04x}:{:02x}:{:02x}.{:x}", one.segment, one.bus,
-                                       one.devfn >> 3, one.devfn & 7);
-      const auto group = groups_.find(std::to_string(one.group_id));
-      if (group == groups_.end() || std::ranges::find(allowed, address) == allowed.end())
-        return fail(ErrorKind::busy,
-                    fmt::format("{}: its reset would reset {}, too", name, address), EBUSY);
-      if (std::ranges::find(groups, group->second.get()) == groups.end())
-        groups.push_back(group->second.get());
-    }
+    for (const auto& number :
+         TRY(groups_of_reset(name, std::span(info.entries(), count), allowed, held)))
+      groups.push_back(groups_.at(number).get());
     return groups;
   }
 
@@ -108,6 +102,24 @@ class HotReset {
 };
 
 }  // namespace
+
+Result<std::vector<std::string>> groups_of_reset(const std::string& name,
+                                                 std::span<const vfio_pci_dependent_device> reached,
+                                                 std::span<const std::string> allowed,
+                                                 std::span<const std::string> held) {
+  std::vector<std::string> groups;
+  for (const auto& one : reached) {
+    const auto address = fmt::format("{:04x}:{:02x}:{:02x}.{:x}", one.segment, one.bus,
+                                     one.devfn >> 3, one.devfn & 7);
+    const auto group = std::to_string(one.group_id);
+    if (std::ranges::find(held, group) == held.end() ||
+        std::ranges::find(allowed, address) == allowed.end())
+      return fail(ErrorKind::busy, fmt::format("{}: its reset would reset {}, too", name, address),
+                  EBUSY);
+    if (std::ranges::find(groups, group) == groups.end()) groups.push_back(group);
+  }
+  return groups;
+}
 
 Result<void> vfio_hot_reset(Host& host, const std::string& folder, const std::string& allowed) {
   std::vector<std::string> addresses;

@@ -342,7 +342,7 @@ std::optional<Plan> plan_recovery(const Claim& claim, const State& state,
 // What a virtual machine could have, and no journal says of which: it may have it.
 void mark_not_told(Inventory& inventory, const std::string& why) {
   const auto mark = [&](Surroundings& around) {
-    if (!around.attached_to && !around.quarantine && !around.not_told) around.not_told = why;
+    if (!around.attached_to && !around.quarantine) around.not_told = why;
   };
   for (auto& device : inventory.devices)
     if (is_handed_over(device.function)) mark(device.around);

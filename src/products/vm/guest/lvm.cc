@@ -117,13 +117,12 @@ class Parser {
     }
     std::string out;
     for (; at_ < text_.size(); ++at_) {
-      char c = text_[at_];
-      if (c == '"') {
+      if (text_[at_] == '"') {
         ++at_;
         return out;
       }
-      if (c == '\\' && at_ + 1 < text_.size()) c = text_[++at_];
-      out += c;
+      if (text_[at_] == '\\' && ++at_ == text_.size()) break;
+      out += text_[at_];
     }
     return damaged("a text without an end");
   }

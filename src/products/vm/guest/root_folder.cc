@@ -78,12 +78,16 @@ Result<RootFolder> RootFolder::open(const std::string& path) {
   return folder;
 }
 
+std::string RootFolder::whole(const std::string& path) const {
+  return path_ + "/" + relative(path);
+}
+
 Result<Descriptor> RootFolder::open_at(const std::string& path, int flags) const {
   open_how how{};
   how.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC);
   how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
   const auto fd = ::syscall(SYS_openat2, root_.get(), relative(path).c_str(), &how, sizeof how);
-  if (fd < 0) return failed(path_ + "/" + relative(path));
+  if (fd < 0) return failed(whole(path));
   return Descriptor(static_cast<int>(fd));
 }
 
@@ -141,13 +145,13 @@ std::optional<std::uint64_t> RootFolder::size_bytes(const std::string& path) con
 
 Result<std::string> RootFolder::read(const std::string& path, std::size_t limit_bytes) const {
   if (kind(path, true) != EntryKind::file)  // a pipe would block
-    return fail(ErrorKind::not_found, path_ + "/" + relative(path) + " is not a file", ENOENT);
+    return fail(ErrorKind::not_found, whole(path) + " is not a file", ENOENT);
   const auto file = TRY(open_at(path, O_RDONLY));
   std::string out;
   char buffer[64 * KiB];
   while (out.size() < limit_bytes) {
     const auto size = ::read(file.get(), buffer, std::min(sizeof buffer, limit_bytes - out.size()));
-    if (size < 0) return failed(path);
+    if (size < 0) return failed(whole(path));
     if (size == 0) break;
     out.append(buffer, static_cast<std::size_t>(size));
   }
@@ -157,7 +161,7 @@ Result<std::string> RootFolder::read(const std::string& path, std::size_t limit_
 Result<std::vector<std::string>> RootFolder::list(const std::string& path) const {
   auto folder = TRY(open_at(path, O_RDONLY | O_DIRECTORY));
   DIR* entries = ::fdopendir(::dup(folder.get()));
-  if (entries == nullptr) return failed(path);
+  if (entries == nullptr) return failed(whole(path));
   std::vector<std::string> names;
   while (const dirent* entry = ::readdir(entries)) names.emplace_back(entry->d_name);
   ::closedir(entries);
@@ -172,14 +176,14 @@ Result<void> RootFolder::make_folders(const std::string& path) const {
   if (slash != inside.npos) TRY(make_folders(inside.substr(0, slash)));
   const auto at = TRY(place(inside, false));
   if (::mkdirat(at.folder.get(), at.name.c_str(), 0755) != 0 && errno != EEXIST)
-    return failed(path_ + "/" + inside);
+    return failed(whole(inside));
   return {};
 }
 
 Result<void> RootFolder::make_link(const std::string& path, const std::string& target) const {
   const auto at = TRY(place(path, true));
   if (::symlinkat(target.c_str(), at.folder.get(), at.name.c_str()) != 0)
-    return failed(path_ + path);
+    return failed(whole(path));
   return {};
 }
 
@@ -187,7 +191,7 @@ Result<void> RootFolder::save(const std::string& path) const {
   const auto at = TRY(place(path, false));
   const auto saved = at.name + ".gpuready-saved";
   if (::renameat(at.folder.get(), at.name.c_str(), at.folder.get(), saved.c_str()) != 0)
-    return failed(path_ + path);
+    return failed(whole(path));
   return {};
 }
 
@@ -197,12 +201,12 @@ Result<void> RootFolder::write(const std::string& path, std::string_view bytes,
   const auto name = temporary_name();
   const Descriptor file(
       ::openat(at.folder.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
-  if (!file) return failed(path_ + path);
+  if (!file) return failed(whole(path));
   auto result = [&]() -> Result<void> {
-    TRY(write_all(file.get(), bytes, path_ + path));
+    TRY(write_all(file.get(), bytes, whole(path)));
     if (::fchmod(file.get(), mode) != 0 || ::fsync(file.get()) != 0 ||
         ::renameat(at.folder.get(), name.c_str(), at.folder.get(), at.name.c_str()) != 0)
-      return failed(path_ + path);
+      return failed(whole(path));
     return {};
   }();
   if (!result) (void)::unlinkat(at.folder.get(), name.c_str(), 0);
@@ -221,13 +225,13 @@ Result<CopyMethod> RootFolder::copy(const std::string& from, const std::string& 
   const auto name = temporary_name();
   const Descriptor file(
       ::openat(at.folder.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
-  if (!file) return failed(path_ + path);
+  if (!file) return failed(whole(path));
   const bool shared = ::ioctl(file.get(), kCloneFile, source.get()) == 0;
   auto result = [&]() -> Result<void> {
     if (!shared)
       TRY(copy_bytes(source.get(), file.get(), static_cast<std::uint64_t>(status.st_size),
-                     path_ + path));
-    if (::fchmod(file.get(), mode) != 0) return failed(path_ + path);
+                     whole(path)));
+    if (::fchmod(file.get(), mode) != 0) return failed(whole(path));
     // Never over what stands there; a filesystem that cannot tell has been looked at before.
     if (::renameat2(at.folder.get(), name.c_str(), at.folder.get(), at.name.c_str(),
                     RENAME_NOREPLACE) == 0)
@@ -235,7 +239,7 @@ Result<CopyMethod> RootFolder::copy(const std::string& from, const std::string& 
     if (errno == EINVAL &&
         ::renameat(at.folder.get(), name.c_str(), at.folder.get(), at.name.c_str()) == 0)
       return {};
-    return failed(path_ + path);
+    return failed(whole(path));
   }();
   if (!result) {
     (void)::unlinkat(at.folder.get(), name.c_str(), 0);
@@ -250,14 +254,14 @@ Result<void> RootFolder::bind(const std::string& from, const std::string& path,
   const auto at = TRY(open_at(path, O_PATH | O_DIRECTORY));
   const auto target = fmt::format("/proc/self/fd/{}", at.get());
   if (::mount(from.c_str(), target.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0)
-    return failed("cannot mount " + from + " at " + path_ + path);
+    return failed("cannot mount " + from + " at " + whole(path));
   if (!read_only) return {};
   // The descriptor is of what lies below the mount, so the place is opened again.
   const auto mounted = TRY(open_at(path, O_PATH | O_DIRECTORY));
   const auto again = fmt::format("/proc/self/fd/{}", mounted.get());
   if (::mount(nullptr, again.c_str(), nullptr,
               MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NODEV | MS_NOSUID, nullptr) != 0)
-    return failed("cannot make " + path_ + path + " read-only");
+    return failed("cannot make " + whole(path) + " read-only");
   return {};
 }
 
@@ -267,12 +271,12 @@ Result<void> RootFolder::make_node(const NodePlan& node) const {
   struct stat status{};
   if (::fstatat(at.folder.get(), at.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) {
     if (S_ISCHR(status.st_mode) && status.st_rdev == device) return {};
-    if (::unlinkat(at.folder.get(), at.name.c_str(), 0) != 0) return failed(path_ + node.path);
+    if (::unlinkat(at.folder.get(), at.name.c_str(), 0) != 0) return failed(whole(node.path));
   }
   if (::mknodat(at.folder.get(), at.name.c_str(), S_IFCHR | node.mode, device) != 0 ||
       ::fchmodat(at.folder.get(), at.name.c_str(), node.mode, 0) != 0 ||
       ::fchownat(at.folder.get(), at.name.c_str(), node.uid, node.gid, AT_SYMLINK_NOFOLLOW) != 0)
-    return failed(path_ + node.path);
+    return failed(whole(node.path));
   return {};
 }
 

@@ -49,6 +49,7 @@ class RootFolder {
  private:
   explicit RootFolder(Descriptor root, std::string path)
       : root_(std::move(root)), path_(std::move(path)) {}
+  std::string whole(const std::string& path) const;  // as errors name it
   Result<Descriptor> open_at(const std::string& path, int flags) const;
   struct Place {
     Descriptor folder;

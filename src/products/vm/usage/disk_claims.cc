@@ -11,8 +11,6 @@
 namespace gpuready::vm {
 namespace {
 
-constexpr std::chrono::seconds kDeadline{30};
-
 void add_claim(Surroundings& around, const std::string& name, const ProbeCall* claim) {
   if (claim && claim->ok()) return;
   const auto node = "/dev/" + printable(name);
@@ -37,7 +35,8 @@ void find_disk_claims(Host& host, const StorageUse& storage, Inventory& inventor
         disks[disk.name].push_back(&device);
   if (disks.empty()) return;
   std::vector<ProbeRequest> requests;
-  for (const auto& [name, devices] : disks) requests.push_back({"disk-claims", {name}, kDeadline});
+  for (const auto& [name, devices] : disks)
+    requests.push_back({.probe = "disk-claims", .args = {name}});
   const auto answers = host.probe(requests);
   auto answer = answers.begin();
   for (const auto& [name, devices] : disks) {

@@ -84,6 +84,21 @@ TEST(VmGuestArgs, LibvirtBindsWhatIsManaged) {
             std::string::npos);
 }
 
+// A vGPU's own driver hands it to the guest: it is never bound to another.
+TEST(VmGuestArgs, LibvirtBindsNoVgpu) {
+  Device part = device("0000:17:00.4", 0x030200, 0);
+  const auto is_managed = [&](const char* type, bool managed) {
+    part.function.vgpu_type = type;
+    const auto xml = guest_args(Hypervisor::libvirt, {&part}, managed).xml;
+    EXPECT_NE(contains(xml, "managed='yes'"), contains(xml, "managed='no'")) << xml;
+    return contains(xml, "managed='yes'");
+  };
+  EXPECT_FALSE(is_managed("558", true));
+  EXPECT_FALSE(is_managed("558", false));
+  EXPECT_TRUE(is_managed("0", true));  // it has none
+  EXPECT_FALSE(is_managed("0", false));
+}
+
 TEST(VmGuestArgs, HostileSizesDoNotOverflow) {
   const Device gpu = device("0000:17:00.0", 0x030200, UINT64_MAX);
   EXPECT_GT(window_mib({&gpu, &gpu}), 0u);

@@ -191,16 +191,30 @@ TEST(VmOperations, AJournalOfMoreThan16MiBIsNotRead) {
 TEST(VmOperations, ADamagedJournalLeavesOtherClaimsKnown) {
   FakeKernel kernel;
   fill(kernel);
-  const PciAddress other = *parse_pci_address("0000:65:00.0");
+  const PciAddress other = *parse_pci_address("0000:65:00.0"),
+                   unfinished = *parse_pci_address("0000:97:00.0");
+  kernel.add("0000:97:00.0", {.group = 3});
   auto hands = kernel.hands(kernel);
   ASSERT_TRUE(attach(hands, for_guest())->ok());
-  kernel.devices["0000:65:00.0"].bound = "vfio-pci";
+  for (const char* address : {"0000:65:00.0", "0000:97:00.0"})
+    kernel.devices[address].bound = "vfio-pci";
   ASSERT_TRUE((*kernel.disk.create("/state/000002.1.attach.jsonl", 0600))->write("x\n"));
+  ASSERT_TRUE(JournalWriter::begin(kernel, "/state", 3, 1,
+                                   {.operation = "attach",
+                                    .name = "guest-3",
+                                    .devices = {unfinished},
+                                    .steps = {},
+                                    .warnings = {},
+                                    .refusals = {}},
+                                   {}));
   const auto state = read_state(kernel, "/state");
   ASSERT_TRUE(state);
   EXPECT_EQ(state->inventory.find(kGpu)->around.attached_to, "guest-1");
   EXPECT_FALSE(state->inventory.find(kGpu)->around.not_told);
   EXPECT_TRUE(state->inventory.find(other)->around.not_told);
+  EXPECT_EQ(state->inventory.find(unfinished)->around.quarantine.value_or(""),
+            "attaching it was not finished");
+  EXPECT_FALSE(state->inventory.find(unfinished)->around.not_told);
 }
 
 TEST(VmOperations, WhatIsAttachedAndNotAsItWasLeftIsNoted) {
@@ -923,6 +937,41 @@ TEST(VmOperations, ADeviceKeepsItsClaimWhenAddressesMove) {
   ASSERT_TRUE(detached && detached->front().ok());
   EXPECT_TRUE(kernel.is_as_at_first());
   EXPECT_EQ(kernel.devices[kGpuText].resets, 0);
+}
+
+// PCI Express Base Specification, 7.9.3: all functions of a card have the same serial number; those
+// of a network card have the same ids, too.
+TEST(VmOperations, FunctionsOfACardStayApartWhenItMoves) {
+  FakeKernel kernel;
+  const std::string config = std::string(0x100, '\0') + std::string(
+                                                            "\3\0\1\0"
+                                                            "12345678",
+                                                            12);
+  for (const char* address : {"0000:17:00.0", "0000:17:00.1"}) {
+    kernel.add(address, {});
+    kernel.files[FakeKernel::kBus + "devices/" + address + "/config"] = config;
+  }
+  Device port;
+  port.function.address = *parse_pci_address("0000:17:00.1");
+  Plan plan;
+  plan.operation = "attach";
+  plan.name = "guest-1";
+  plan.devices = {port.function.address};
+  plan.identities = {identity_of(kernel, port)};
+  ASSERT_TRUE(plan.identities.front().serial);
+  ASSERT_TRUE(JournalWriter::begin(kernel, "/state", 1, 1, plan, {}));
+  const auto claimed = [&] {
+    const auto claims = read_claims(kernel, "/state", Machine{});
+    if (!claims || claims->size() != 1 || !claims->front().problem.empty()) {
+      ADD_FAILURE() << (claims && !claims->empty() ? claims->front().problem : "no claim");
+      return std::vector<PciAddress>();
+    }
+    return claims->front().attached().devices;
+  };
+  EXPECT_EQ(claimed(), std::vector{*parse_pci_address("0000:17:00.1")});
+  kernel.move("0000:17:00.0", "0000:18:00.0");
+  kernel.move("0000:17:00.1", "0000:18:00.1");
+  EXPECT_EQ(claimed(), std::vector{*parse_pci_address("0000:18:00.1")});
 }
 
 TEST(VmOperations, SevenOfEightReturn) {

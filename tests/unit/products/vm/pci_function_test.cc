@@ -1,5 +1,6 @@
 #include "vm/pci_function.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "unit/machine/scripted.h"
@@ -51,6 +52,39 @@ TEST(PciFunction, WhatSysfsShows) {
   EXPECT_EQ(function->bars[1].index, 2);
   EXPECT_TRUE(function->bars[1].wide && function->bars[1].prefetchable);
   EXPECT_EQ(mmio_bytes(function->bars), (16ull << 20) + (128ull << 30));
+}
+
+// Linux, Documentation/driver-api/vfio-mediated-device.rst.
+TEST(PciFunction, KindsOfMediatedDevicesAndWhatExistsOfThem) {
+  std::string text = with_status("active");
+  const auto add = [&](std::string_view section, std::string_view name, std::string_view content) {
+    text.insert(text.find(section) + section.size(),
+                fmt::format(R"("/sys/bus/pci/devices/0000:17:00.0/mdev_supported_types/{}":"{}",)",
+                            name, content));
+  };
+  const std::string uuid = "aa618089-8b16-4d01-a136-25a0f3c73123";
+  add("\"files\":{", "nvidia-63/name", "GRID P40-2Q\\n");
+  add("\"files\":{", "nvidia-63/available_instances", "3\\n");
+  add("\"links\":{", "nvidia-63/devices/" + uuid, "../../../" + uuid);
+  add("\"files\":{", "nvidia-64/available_instances", "-1\\n");
+  const auto host = scripted(text);
+  auto function = read_pci_function(*host, kAddress);
+  ASSERT_TRUE(function);
+  std::vector<std::string> unclear;
+  const LockedRead one[] = {{&*function, &unclear}};
+  read_locked_attributes(*host, one);
+  EXPECT_EQ(unclear, std::vector<std::string>());
+  ASSERT_EQ(function->mdev_types.size(), 2u);
+  const auto& full = function->mdev_types[0];
+  EXPECT_EQ(full.id, "nvidia-63");
+  EXPECT_EQ(full.name, "GRID P40-2Q");
+  EXPECT_EQ(full.available, 3);
+  EXPECT_EQ(full.instances, std::vector{uuid});
+  const auto& bare = function->mdev_types[1];
+  EXPECT_EQ(bare.id, "nvidia-64");
+  EXPECT_EQ(bare.name, std::nullopt);
+  EXPECT_EQ(bare.available, std::nullopt);
+  EXPECT_TRUE(bare.instances.empty());
 }
 
 TEST(PciFunction, SuspendedOneKeepsItsConfigurationSpaceToItself) {

@@ -1,4 +1,5 @@
 // Parts of a GPU that virtual machines are given: mediated devices, virtual functions, vGPUs.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "doubles/failing_storage.h"
@@ -167,6 +168,19 @@ TEST(VmVgpu, OneThatDoesNotExistOrIsUsedIsRefused) {
   ASSERT_TRUE(used);
   EXPECT_EQ(join(used->plan.refusals, ""),
             std::string(kUuid) + ": process 42 holds /dev/vfio/77 open");
+}
+
+TEST(VmVgpu, AGpuOfWhichAPartExistsIsNotGivenAway) {
+  FakeKernel kernel;
+  add_mediated(kernel);
+  kernel.files[FakeKernel::kBus + "devices/" + kGpuText +
+               "/mdev_supported_types/nvidia-63/devices/" + kUuid + "/uevent"] = "";
+  auto hands = kernel.hands(kernel);
+  const auto attached = attach(hands, {.name = "guest", .devices = {*parse_pci_address(kGpuText)}});
+  ASSERT_TRUE(attached);
+  EXPECT_EQ(join(attached->plan.refusals, ""),
+            fmt::format("{}: mediated device {} (nvidia-63) exists", kGpuText, kUuid));
+  EXPECT_EQ(kernel.devices[kGpuText].bound, "nvidia");
 }
 
 // Adds a mediated device or a virtual function, and asks for it.

@@ -66,6 +66,27 @@ TEST(VmConsole, EveryLogGetsItsAnswer) {
   EXPECT_GE(expected.size(), 30u);
 }
 
+// The parts between the stars follow each other in the line.
+TEST(VmConsole, PartsOfAPatternAreInTheLineInTheirOrder) {
+  for (const auto& [line, pattern] :
+       std::vector<std::pair<const char*, const char*>>{{"abc", "b"},
+                                                        {"ab", "a*b"},
+                                                        {"xa1by", "a*b"},
+                                                        {"abab", "ab*ab"},
+                                                        {"a", "a*"},
+                                                        {"a", "*a"},
+                                                        {"abc", "a*b*c"}})
+    EXPECT_TRUE(fits(line, pattern)) << pattern << " in " << line;
+  for (const auto& [line, pattern] :
+       std::vector<std::pair<const char*, const char*>>{{"abc", "x"},
+                                                        {"ba", "a*b"},
+                                                        {"a", "a*a"},
+                                                        {"aba", "ab*ba"},
+                                                        {"acb", "a*b*c"},
+                                                        {"", "a"}})
+    EXPECT_FALSE(fits(line, pattern)) << pattern << " in " << line;
+}
+
 TEST(VmConsole, EveryLineOfTheTableIsItsOwnCauses) {
   for (const auto& cause : console_causes())
     for (const auto pattern : cause.patterns) {
@@ -86,6 +107,32 @@ TEST(VmConsole, IdsAreUniqueAndHaveCures) {
     EXPECT_TRUE(ids.insert(cause.id).second) << cause.id;
     EXPECT_TRUE(cause.id == "xid" || !cause.cure.empty()) << cause.id;
   }
+}
+
+// A cause that the doctor has, too, is cured by what a guest is given, not by a command on the
+// machine that the doctor looks at.
+TEST(VmConsole, NoCureOfAGuestHasTheDoctorsCommand) {
+  for (const auto& [id, command] : std::vector<std::pair<const char*, const char*>>{
+           {"nouveau-bound", ""},
+           {"off-the-bus", ""},
+           {"driver-library-mismatch", ""},
+           {"stub-library", ""},
+           {"fabric-not-ready", "systemctl status nvidia-fabricmanager"}}) {
+    EXPECT_EQ(console_cause(id).command, command) << id;
+    EXPECT_NE(console_cause(id).command, doctor::find_cause(id).command) << id;
+  }
+}
+
+// docs/xids.md
+TEST(VmConsole, AnXidIsToldByItsCode) {
+  const auto report = read_console("NVRM: Xid (PCI:0000:01:00): 48, pid=1, name=x\n");
+  ASSERT_EQ(report.findings.size(), 1u);
+  const auto& found = report.findings.front();
+  EXPECT_EQ(found.id, "xid-48");
+  EXPECT_EQ(found.title, "Xid 48: Double-bit ECC error");
+  EXPECT_TRUE(contains(found.explanation, "an error that ECC cannot correct")) << found.explanation;
+  EXPECT_TRUE(found.cure && contains(*found.cure, "eset")) << found.cure.value_or("");
+  EXPECT_EQ(found.action, Action::reset_gpu);
 }
 
 TEST(VmConsole, WindowsAreReadInBothWordings) {

@@ -35,6 +35,8 @@ TEST(DriverFiles, AreKnownByName) {
   EXPECT_EQ(kind("nvidia.ko.md5"), "none");
   EXPECT_EQ(kind("e1000e.ko"), "none");
   EXPECT_EQ(kind("gsp_ga10x.bin"), "firmware");
+  EXPECT_EQ(kind("gsp_ga10x.bin.md5"), "none");
+  EXPECT_EQ(kind("bios.bin"), "none");
   EXPECT_EQ(kind("nvidia-smi"), "program");
   EXPECT_EQ(kind("nvidia-smi.1.gz"), "none");
 }

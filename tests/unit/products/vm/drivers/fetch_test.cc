@@ -3,6 +3,7 @@
 #include "base/sha256.h"
 #include "host/recording/tar_writer.h"
 #include "unit/host/storage_walk.h"
+#include "unit/products/vm/driver_folder.h"
 
 namespace gpuready::vm {
 namespace {
@@ -63,6 +64,21 @@ TEST(Fetch, AHashIsSixtyFourDigits) {
   for (const auto& bad : {std::string(), std::string(63, 'a'), std::string(65, 'a'),
                           std::string(63, 'a') + "g", "md5:" + std::string(60, 'a')})
     EXPECT_FALSE(parse_sha256(bad)) << bad;
+}
+
+TEST(Fetch, AFileWithItsBytesIsThereAndOneWithOthersIsAnError) {
+  TestFolder folder;
+  folder.write("driver.run", kBytes);
+  const auto asked = [&](const std::string& name, std::string_view bytes) {
+    return has_bytes(live_storage(), folder.path(name), hash_of(bytes));
+  };
+  EXPECT_EQ(asked("none.run", kBytes), false);
+  EXPECT_EQ(asked("driver.run", kBytes), true);
+  for (const auto& other : {asked("driver.run", "other"), asked("", kBytes)}) {
+    ASSERT_FALSE(other);
+    EXPECT_EQ(other.error().kind, ErrorKind::bad_input);
+    EXPECT_TRUE(other.error().message.starts_with(folder.path())) << other.error().message;
+  }
 }
 
 }  // namespace

@@ -46,6 +46,25 @@ TEST(NvidiaGpus, RangesOfIdsAreThoseOfTheChips) {
   EXPECT_GT(compared, 500);
 }
 
+// "550.40.65 555.42.06": from the first release on, and of branch 555 from the second on.
+TEST(NvidiaGpus, TheListsOf525To595SayWhichReleasesNameAGpu) {
+  constexpr std::optional<bool> kUnknown;
+  const std::pair<const char*, std::optional<bool>> releases[] = {
+      {"524.99", kUnknown}, {"525.60.11", false}, {"550.40.64", false},
+      {"550.40.65", true},  {"555.42.05", false}, {"555.42.06", true},
+      {"595.45.04", true},  {"599.99", true},     {"600.10", kUnknown}};
+  for (const auto& [driver, listed] : releases)
+    EXPECT_EQ(is_listed({.device = 0, .name = "", .drivers = "550.40.65 555.42.06"},
+                        *parse_version(driver)),
+              listed)
+        << driver;
+  const KnownGpu left_out{.device = 0, .name = "", .drivers = "570.207 -575 580.94.10"};
+  EXPECT_EQ(is_listed(left_out, *parse_version("570.207")), true);
+  EXPECT_EQ(is_listed(left_out, *parse_version("575.64")), false);
+  EXPECT_EQ(is_listed(left_out, *parse_version("580.94.09")), false);
+  EXPECT_EQ(is_listed(left_out, *parse_version("580.94.10")), true);
+}
+
 // The lists are of the open modules: what they leave out is no proof against the proprietary ones.
 TEST(NvidiaGpus, AListedGpuIsNeverRefusedForWhatTheListsLeaveOut) {
   for (const auto& gpu : known_gpus())

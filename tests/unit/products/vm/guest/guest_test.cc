@@ -36,6 +36,25 @@ TEST(GuestBoot, TheFirstProgramThatIsThereIsStarted) {
   EXPECT_EQ(started("/opt/init", {"/bin/sh", "-c"}), (Words{"/bin/sh", "-c"}));
 }
 
+TEST(GuestRoot, AnErrorNamesTheWholePath) {
+  TestFolder folder;
+  folder.write("there", "");
+  for (const auto& root : {folder.path(), std::string("/")}) {
+    const auto opened = RootFolder::open(root);
+    ASSERT_TRUE(opened) << opened.error().message;
+    const auto name = (root == "/" ? "" : root) + "/gpuready-none";
+    for (const auto* path : {"gpuready-none", "/gpuready-none"}) {
+      EXPECT_EQ(opened->read(path, 1).error().message, name + " is not a file");
+      EXPECT_EQ(opened->list(path).error().message, name + ": No such file or directory");
+    }
+  }
+  const auto root = RootFolder::open(folder.path());
+  for (const auto* path : {"there", "/there"})
+    EXPECT_EQ(root->make_link(path, "x").error().message, folder.path("there") + ": File exists");
+  EXPECT_EQ(root->save("none").error().message,
+            folder.path("none") + ": No such file or directory");
+}
+
 // ---- device nodes
 
 TEST(GuestNodes, EveryGpuAndServiceOfTheDriver) {
@@ -44,7 +63,8 @@ TEST(GuestNodes, EveryGpuAndServiceOfTheDriver) {
                   "238 nvidia-uvm\n241 nvidia-caps\n\nBlock devices:\n  8 sd\n",
        .params = "ModifyDeviceFiles: 1\nDeviceFileUID: 0\nDeviceFileGID: 44\nDeviceFileMode: 432\n",
        .gpus = {"Model: \t\t H200\nDevice Minor: \t 0\n", "Device Minor: \t 3\n", "no number"},
-       .capabilities = {"DeviceFileMinor: 1\nDeviceFileMode: 256\nDeviceFileModify: 1\n"}});
+       .capabilities = {"DeviceFileMinor: 1\nDeviceFileMode: 292\nDeviceFileModify: 1\n",
+                        "DeviceFileMinor: 2\n", "no number"}});
   const auto node = [](const char* path, unsigned major, unsigned minor, unsigned mode = 0660) {
     return NodePlan{path, major, minor, mode, 0, 44};
   };
@@ -52,7 +72,8 @@ TEST(GuestNodes, EveryGpuAndServiceOfTheDriver) {
                       node("/dev/nvidia0", 195, 0), node("/dev/nvidia3", 195, 3),
                       node("/dev/nvidiactl", 195, 255), node("/dev/nvidia-modeset", 195, 254),
                       node("/dev/nvidia-uvm", 238, 0), node("/dev/nvidia-uvm-tools", 238, 1),
-                      node("/dev/nvidia-caps/nvidia-cap1", 241, 1, 0400)}));
+                      node("/dev/nvidia-caps/nvidia-cap1", 241, 1, 0444),
+                      node("/dev/nvidia-caps/nvidia-cap2", 241, 2, 0400)}));
 }
 
 TEST(GuestNodes, DriversBefore550AndNone) {
@@ -60,9 +81,8 @@ TEST(GuestNodes, DriversBefore550AndNone) {
                                .params = "",
                                .gpus = {"Device Minor: 0"},
                                .capabilities = {}});
-  ASSERT_EQ(old.size(), 2u);
-  EXPECT_EQ(old[0].path, "/dev/nvidia0");
-  EXPECT_EQ(old[0].mode, 0666u);
+  EXPECT_EQ(old, (std::vector<NodePlan>{{"/dev/nvidia0", 195, 0, 0666, 0, 0},
+                                        {"/dev/nvidiactl", 195, 255, 0666, 0, 0}}));
   EXPECT_TRUE(plan_nodes({}).empty());
   // A block device of that name is no node of the driver; and some drivers want no nodes made.
   EXPECT_TRUE(
