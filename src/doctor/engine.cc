@@ -178,11 +178,9 @@ void merge(Finding& into, Finding from) {
   std::sort(into.pci.begin(), into.pci.end());
   for (auto& item : from.evidence)
     if (into.evidence.size() < kEvidenceMax) into.evidence.push_back(std::move(item));
-  if (!same_gpus && into.command != from.command) {
-    // A command that names one GPU cures that GPU alone: give one for each.
-    if (into.command && from.command && !contains(*into.command, *from.command))
-      into.command = *into.command + " && " + *from.command;
-  }
+  // A command that names one GPU cures that GPU alone: give one for each.
+  if (!same_gpus && into.command && from.command && !contains(*into.command, *from.command))
+    into.command = *into.command + " && " + *from.command;
   for (auto& inner : from.explains) {
     const auto same = std::find_if(into.explains.begin(), into.explains.end(),
                                    [&](const Finding& known) { return same_text(known, inner); });

@@ -20,7 +20,8 @@ struct FactGroup {
 std::vector<FactGroup> gpu_facts(const Gpu& gpu);              // gpu_facts.cc
 std::vector<FactGroup> machine_facts(const Machine& machine);  // machine_facts.cc
 
-// Names of the bits of NVML's clock event reasons: "sw_power_cap, hw_slowdown"; "none" for 0.
+// Names of the bits of NVML's clock event reasons: "software power cap, HW slowdown"; "nothing" for
+// 0.
 std::string clock_event_text(std::uint64_t reasons);
 
 }  // namespace gpuready

@@ -205,7 +205,7 @@ Result<std::vector<ExpectedGpus>> parse_expected(const std::vector<std::string>&
         counted ? parse_uint(text.substr(0, digits)) : std::optional<std::uint64_t>(1);
     expected.model = alone ? "" : counted ? text.substr(digits + 1) : text;
     const bool named = alone || expected.model.find_first_not_of(' ') != std::string::npos;
-    if (text.empty() || !count || *count < 1 || *count > kMostGpus || !named)
+    if (!count || *count < 1 || *count > kMostGpus || !named)
       return fail(ErrorKind::bad_input,
                   fmt::format("--expect {}: give a count and a model, as in 8xH100 or "
                               "\"2xRTX 4090\"; a count from 1 to {}",

@@ -4,7 +4,7 @@
 //   device max_alloc=N   no more than N bytes are granted in one allocation total=N       no more
 //   than N bytes are granted in all skip=N        dispatches of the N-th pipeline that a device
 //   made do nothing no_time       the queues keep no time no_int64      the devices lack
-//   shaderInt64
+//   shaderInt64 discrete      the devices are discrete GPUs
 #define VK_NO_PROTOTYPES
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -81,6 +81,10 @@ static void features(VkPhysicalDevice device, VkPhysicalDeviceFeatures2* all) {
   REAL(vkGetPhysicalDeviceFeatures2)(device, all);
   if (asked("no_int64")) all->features.shaderInt64 = VK_FALSE;
 }
+static void properties(VkPhysicalDevice device, VkPhysicalDeviceProperties* all) {
+  REAL(vkGetPhysicalDeviceProperties)(device, all);
+  if (asked("discrete")) all->deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
+}
 
 EXPORT PFN_vkVoidFunction vkGetInstanceProcAddr(VkInstance instance, const char* name) {
   static const struct {
@@ -96,6 +100,7 @@ EXPORT PFN_vkVoidFunction vkGetInstanceProcAddr(VkInstance instance, const char*
       {"vkCmdDispatch", (PFN_vkVoidFunction)dispatch},
       {"vkGetPhysicalDeviceQueueFamilyProperties", (PFN_vkVoidFunction)queue_families},
       {"vkGetPhysicalDeviceFeatures2", (PFN_vkVoidFunction)features},
+      {"vkGetPhysicalDeviceProperties", (PFN_vkVoidFunction)properties},
   };
   if (!g_get) {
     void* real = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);

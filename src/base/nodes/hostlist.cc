@@ -76,8 +76,9 @@ Parts parts_of(std::string_view name) {
   return {name.substr(0, start), name.substr(end + 1), digits, *parse_uint(digits)};
 }
 
+// `b` is not before `a` in the order of keys.
 bool of_one_bracket(const Parts& a, const Parts& b) {
-  return a.before == b.before && a.after == b.after && !a.digits.empty() && !b.digits.empty();
+  return a.before == b.before && a.after == b.after && !a.digits.empty();
 }
 
 // Whether a range that holds `a` goes on with `b`: 09, 10 and 9, 10, but not 09, 010.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 
 #include "base/text.h"
 #include "doctor/diagnose.h"
@@ -290,6 +291,45 @@ TEST(GpuNodes, TheUserJoinsTheNodesOwnGroupAlone) {
     EXPECT_EQ(found->command.value_or(""), one.command);
     EXPECT_TRUE(contains(found->cure.value_or(""), one.cure)) << *found->cure;
   }
+}
+
+// user_namespaces(7): an id that the namespace does not map shows as 65534.
+TEST(GpuNodes, AGroupThatAUserNamespaceDoesNotKnowIsKeptFromTheHost) {
+  for (const auto& [group, in_namespace, kept] : {std::tuple(65534u, true, true),
+                                                  {65534u, false, false},
+                                                  {65533u, true, false},
+                                                  {65535u, true, false},
+                                                  {109u, true, false}}) {
+    auto machine = machine_with({kXe});
+    machine.system.effective_uid = 1000;
+    machine.system.user_namespace = in_namespace;
+    add_node(machine, "/dev/dri/renderD128", "EACCES", 0);
+    machine.nodes.back().gid = group;
+    const auto findings = diagnose(machine);
+    const auto found = std::ranges::find(findings, "device-node-permission", &Finding::id);
+    ASSERT_NE(found, findings.end()) << group;
+    EXPECT_EQ(contains(found->command.value_or(""), "keep-groups"), kept) << group;
+    EXPECT_EQ(contains(found->cure.value_or(""), "Keep the host's groups"), kept) << group;
+  }
+}
+
+TEST(GpuNodes, OfManyNodesFourAreQuoted) {
+  for (const char* error : {"EACCES", "ENOENT"})
+    for (const int count : {3, 4, 5}) {
+      auto machine = machine_with(std::vector<Card>(static_cast<std::size_t>(count), kXe));
+      machine.system.effective_uid = 1000;
+      machine.container.runtime = "docker";
+      for (int i = 0; i < count; ++i)
+        add_node(machine, "/dev/dri/renderD" + std::to_string(128 + i), error, i);
+      const auto findings = diagnose(machine);
+      ASSERT_FALSE(findings.empty());
+      EXPECT_EQ(std::ranges::count_if(findings[0].evidence,
+                                      [](const Evidence& item) {
+                                        return item.source.starts_with("/dev/dri/renderD");
+                                      }),
+                std::min(count, 4))
+          << error << count;
+    }
 }
 
 }  // namespace

@@ -55,6 +55,31 @@ TEST(Baseline, EachChangeHasItsFinding) {
     EXPECT_NE(std::find(found.begin(), found.end(), id), found.end()) << id;
 }
 
+// Where they are one version, the module's change says it.
+TEST(Baseline, ADriversUserSpaceIsComparedWhereItIsNotTheModules) {
+  struct Row {
+    const char *old_module, *old_driver, *module, *driver;
+    std::size_t told;
+  };
+  for (const auto& [old_module, old_driver, module, driver, told] : std::initializer_list<Row>{
+           {"580.95.05", "580.95.05", "580.95.05", "580.95.05", 0},
+           {"580.95.05", "580.95.05", "590.44.01", "590.44.01", 1},
+           {"580.95.05", "580.95.05", "580.95.05", "590.44.01", 1},  // updated, not loaded yet
+           {"580.95.05", "590.44.01", "580.95.05", "580.95.05", 1},
+           {"580.95.05", "590.44.01", "580.95.05", "590.44.01", 0}}) {
+    auto before = healthy(1), now = healthy(1);
+    before.nvidia.module_version = old_module;
+    before.nvidia.driver_version = old_driver;
+    now.nvidia.module_version = module;
+    now.nvidia.driver_version = driver;
+    const auto findings = compare_with_baseline(before, now);
+    std::size_t changes = 0;
+    for (const auto& finding : findings)
+      if (finding.id == "driver-changed") changes += finding.evidence.size();
+    EXPECT_EQ(changes, told) << old_driver << " to " << driver;
+  }
+}
+
 TEST(Baseline, ErrorsOfANetworkPortThatRiseFasterThanAGoodLinksAreTold) {
   auto before = healthy(1);
   before.system.uptime_seconds = 3600;

@@ -1,8 +1,12 @@
 // The rules that a machine file does not show well: when a cause must NOT be told.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string_view>
+
 #include "base/text.h"
 #include "doctor/facts.h"
+#include "doctor/pcie_log.h"
 #include "machines.h"
 
 namespace gpuready::test {
@@ -150,6 +154,71 @@ TEST(Facts, OverriddenTargets) {
   }
 }
 
+// NVIDIA's Xid 154 with no action left says that the GPU has recovered from what came before it.
+TEST(Facts, AnXidIsPastOnceItsOwnGpuRecoveredAfterIt) {
+  const auto state = [](std::initializer_list<std::pair<int, int>> events) {
+    auto machine = healthy(2);
+    std::size_t fault = 0;
+    for (const auto& [code, bus] : events) {
+      if (code == 62) fault = machine.kernel_log.xids.size();
+      xid(machine, code, bus,
+          code == 62 ? "PMU Halt"
+                     : "GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)");
+    }
+    return doctor::xid_states(machine).at(fault);
+  };
+  using doctor::XidState;
+  EXPECT_EQ(state({{62, 0x10}}), XidState::present);
+  EXPECT_EQ(state({{62, 0x10}, {154, 0x10}}), XidState::past);
+  EXPECT_EQ(state({{154, 0x10}, {62, 0x10}}), XidState::present);
+  EXPECT_EQ(state({{62, 0x10}, {154, 0x11}}), XidState::present);
+}
+
+// The PCI ID Repository's names; a driver's branch of before its chip knows no GPU of it.
+TEST(Facts, ADriverKnowsTheGpusOfAChipFromItsBranchOn) {
+  constexpr std::uint64_t kNever = 1000;
+  for (const auto& [name, from] : {std::pair("GP102 [TITAN X]", std::uint64_t{470}),
+                                   {"GV100GL [Tesla V100 SXM2 32GB]", 470},
+                                   {"TU102 [GeForce RTX 2080 Ti]", 535},
+                                   {"GA100 [A100 SXM4 80GB]", 535},
+                                   {"GH100 [H100 SXM5 80GB]", 530},
+                                   {"GH100[H100 SXM5 80GB]", 530},
+                                   {"GH100 [H100 PCIe]", 530},
+                                   {"GH100 [H200 SXM 141GB]", 570},
+                                   {"GA102 [GeForce RTX 3090]", kNever}})
+    for (const std::uint64_t branch : {from - 1, from}) {
+      Machine machine;
+      auto& device = machine.pci.emplace_back();
+      device.address = address(0x10);
+      device.vendor_id = 0x10de;
+      device.name = name;
+      const auto refusal = "NVRM: is not supported by the NVIDIA " + std::to_string(branch) +
+                           ".54.03 driver release.";
+      EXPECT_EQ(doctor::driver_knows(machine, device.address, refusal),
+                branch == from && from != kNever)
+          << name << " " << branch;
+    }
+}
+
+// drivers/firmware/efi/cper.c: each record has its number on all of its lines.
+TEST(Facts, AFirmwaresRecordOfAPcieErrorEndsWithItsNumber) {
+  const auto errors = [](std::initializer_list<const char*> lines) {
+    Machine machine;
+    for (const char* line : lines) log(machine, line);
+    return doctor::logged_link_errors(machine);
+  };
+  constexpr const char* kSeverity = "{1}[Hardware Error]: event severity: recoverable";
+  constexpr const char* kSection = "{1}[Hardware Error]:   section_type: PCIe error";
+  const auto told = errors({kSeverity, kSection, "{1}[Hardware Error]:   device_id: 0000:61:00.0"});
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told.begin()->first, std::pair(address(0x61), doctor::Gravity::nonfatal));
+  EXPECT_TRUE(
+      errors({kSeverity, kSection, "{2}[Hardware Error]:   device_id: 0000:61:00.0"}).empty());
+  EXPECT_TRUE(errors({kSeverity, "{2}[Hardware Error]:   section_type: PCIe error",
+                      "{2}[Hardware Error]:   device_id: 0000:61:00.0"})
+                  .empty());
+}
+
 TEST(Causes, LinkGenerationAtIdleIsNoSign) {
   auto machine = healthy();
   machine.gpus[0].link_now = machine.pci[0].link_now = {1, 16};
@@ -227,6 +296,31 @@ TEST(Causes, ForwardCompatibilityIsNoMismatch) {
   cuda.real_path = "/usr/local/cuda/compat/libcuda.so.590.44.01";
   cuda.version = "590.44.01";
   EXPECT_EQ(ids(diagnose(machine)), Ids{});
+}
+
+// What another installation put before the system's own libraries is taken away; what an update of
+// the system brought fits the module after a reboot.
+TEST(Causes, AnotherCopyBeforeTheFittingOneIsToBeRemovedUnlessItIsTheSystemsOwn) {
+  for (const auto& [folder, removed] : {std::pair("/opt/driver/lib/", true),
+                                        {"/home/user/lib/", true},
+                                        {"/usr/local/lib/", true},
+                                        {"/usr/lib/x86_64-linux-gnu/", false},
+                                        {"/usr/lib64/", false},
+                                        {"/lib/x86_64-linux-gnu/", false},
+                                        {"/lib64/", false}}) {
+    auto machine = healthy();
+    fail_nvml(machine, 18, "NVML_ERROR_LIB_RM_VERSION_MISMATCH");
+    auto& libraries = machine.nvidia.libraries;
+    libraries.push_back(libraries[0]);
+    const std::string path = folder;
+    libraries[0] = {"libcuda.so.1", path + "libcuda.so.1", path + "libcuda.so.570.86.15",
+                    "570.86.15"};
+    const auto findings = diagnose(machine);
+    const auto found = std::ranges::find(findings, "driver-library-mismatch", &Finding::id);
+    ASSERT_NE(found, findings.end()) << folder;
+    EXPECT_EQ(contains(found->explanation, "another installation"), removed) << folder;
+    EXPECT_EQ(found->command == "unset LD_LIBRARY_PATH", removed) << folder;
+  }
 }
 
 TEST(Causes, ExclusiveModeIsAFindingOnlyWhileSomebodyHoldsTheGpu) {
@@ -428,22 +522,66 @@ TEST(Causes, AVariableThatHidesEveryGpuIsNoChoiceOfSome) {
   EXPECT_EQ(findings[0].severity, Severity::error);
 }
 
-TEST(Causes, AnotherTargetOfTheSameGenerationIsInfo) {
+Machine amd_machine(const std::string& target) {
   auto machine = healthy();
   machine.nvidia = {};
   machine.gpus[0].vendor = Vendor::amd;
   machine.gpus[0].driver = "amdgpu";
-  machine.gpus[0].gfx_target = "gfx1031";
-  for (const auto& [value, severity] :
-       {std::pair{"10.3.0", Severity::info}, {"11.0.0", Severity::warning}}) {
+  machine.gpus[0].gfx_target = target;
+  return machine;
+}
+
+TEST(Causes, AnotherTargetOfTheSameGenerationIsInfoAndStaysWhereOnlyItsCodeIsInstalled) {
+  struct Row {
+    const char* value;
+    std::vector<std::string> targets;
+    Severity severity;
+    bool stays;
+  };
+  for (const auto& [value, targets, severity, stays] : std::initializer_list<Row>{
+           {"10.3.0", {"gfx1030", "gfx90a"}, Severity::info, true},
+           {"10.3.0", {"gfx1030", "gfx1031"}, Severity::info, false},  // it needs no setting
+           {"10.3.0", {"gfx90a"}, Severity::info, false},
+           {"10.3.0", {}, Severity::info, false},
+           {"11.0.0", {"gfx1100"}, Severity::warning, false},
+           {"11.0.0", {}, Severity::warning, false}}) {
+    auto machine = amd_machine("gfx1031");
+    machine.amd.rocblas_targets = targets;
     machine.visibility.hsa_override_gfx_version = value;
-    bool found = false;
-    for (const auto& finding : diagnose(machine)) {
-      if (finding.id != "gfx-override") continue;
-      found = true;
-      EXPECT_EQ(finding.severity, severity) << value;
-    }
-    EXPECT_TRUE(found) << value;
+    const auto findings = diagnose(machine);
+    const auto found = std::ranges::find(findings, "gfx-override", &Finding::id);
+    ASSERT_NE(found, findings.end()) << value;
+    EXPECT_EQ(found->severity, severity) << value;
+    EXPECT_EQ(found->cure.value_or("").starts_with("Leave it so"), stays)
+        << value << " " << join(targets, ", ");
+    EXPECT_EQ(found->command.has_value(), !stays) << value << " " << join(targets, ", ");
+  }
+}
+
+// AMD's "User and kernel-space support matrix": a driver of up to two releases before ROCm's. After
+// 6.4 came 7.0.
+TEST(Causes, RocmRunsWithADriverOfUpToTwoReleasesBefore) {
+  struct Row {
+    const char *rocm, *module;
+    bool too_new;
+  };
+  for (const auto& [rocm, module, too_new] :
+       std::initializer_list<Row>{{"6.2", "6.3.6", false},  // of ROCm 6.0
+                                  {"6.2.4", "6.3.6", false},
+                                  {"6.3", "6.3.6", true},
+                                  {"6.3.1", "6.3.6", true},
+                                  {"6.0", "6.10.5", false},  // of ROCm 6.3, the newer one
+                                  {"7.0", "6.10.5", false},
+                                  {"7.1.0", "6.10.5", true},
+                                  {"7.0", "6.8.5", true},        // of ROCm 6.2
+                                  {"7.1", "6.12.12", false}}) {  // of ROCm 6.4
+    auto machine = amd_machine("gfx90a");
+    machine.amd.rocm_version = rocm;
+    machine.amd.module_version = module;
+    machine.amd.start = ApiStatus{"hsa_init()", 4104, "HSA_STATUS_ERROR_OUT_OF_RESOURCES"};
+    const auto found = ids(diagnose(machine));
+    EXPECT_EQ(std::ranges::count(found, "rocm-newer-than-driver"), too_new)
+        << rocm << " " << module;
   }
 }
 
@@ -531,6 +669,48 @@ TEST(Causes, OfManyMissingNodesTheFirstIsNamedAndTheOthersCounted) {
                                     : "without /dev/nvidia0 and 3 more."))
         << findings[0].explanation;
   }
+}
+
+// microsoft/WSL2-Linux-Kernel, drivers/hv/dxgkrnl: the driver makes /dev/dxg.
+TEST(Causes, AContainerIsToldToTakeAPartitionOnlyWhereItsDriverRuns) {
+  const auto title = [](std::optional<std::string> driver, std::optional<std::string> runtime) {
+    Machine machine;
+    machine.full = machine.kernel_log.readable = true;
+    machine.container.runtime = std::move(runtime);
+    auto& device = machine.pci.emplace_back();
+    device.vendor_id = 0x1414;
+    device.device_id = 0x008e;
+    device.driver = std::move(driver);
+    for (const auto& finding : diagnose(machine))
+      if (finding.id == "gpu-partition-unusable") return finding.title;
+    return std::string();
+  };
+  const std::string no_driver = "Hyper-V gives this machine a GPU partition, and no driver runs it";
+  EXPECT_EQ(title("dxgkrnl", "docker"), "The container was not given the GPU partition");
+  EXPECT_EQ(title("dxgkrnl", std::nullopt), no_driver);
+  EXPECT_EQ(title(std::nullopt, "docker"), no_driver);
+  EXPECT_EQ(title("vfio-pci", "docker"), no_driver);
+  EXPECT_EQ(title(std::nullopt, std::nullopt), no_driver);
+}
+
+// Linux, drivers/pci/hotplug/pciehp_ctrl.c. A line of a driver that is not loaded is from another
+// time.
+TEST(Causes, ASlotWhoseLinkWentDownLostTheGpuThatALoadedDriverNamed) {
+  for (const char* line : {"nvidia 0000:11:00.0: enabling device (0000 -> 0003)",
+                           "NVRM: GPU at PCI:0000:11:00: GPU-0000",
+                           "[drm] Initialized nvidia-drm 0.0.0 for 0000:11:00.0 on minor 1"})
+    for (const bool loaded : {true, false}) {
+      auto machine = healthy(2);
+      drop_from_nvml(machine, 1);
+      machine.pci.pop_back();
+      machine.gpus.pop_back();
+      machine.nvidia.module_loaded = loaded;
+      log(machine, line);
+      log(machine, "pcieport 0000:0f:01.0: pciehp: Slot(7): Link Down");
+      const bool of_driver = !std::string_view(line).starts_with("[drm]");
+      EXPECT_EQ(std::ranges::count(ids(diagnose(machine)), "off-the-bus"), loaded || !of_driver)
+          << line << loaded;
+    }
 }
 
 // The fields of nvml.h's NVML_GPU_FABRIC_HEALTH_MASK_*; 2 is "false" in those of two bits.

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "machines.h"
 
@@ -214,6 +216,17 @@ TEST(Diagnose, WhatWasNotRecordedHidesNamedThingsOnce) {
       "reads. NVML: clocks: Without it, ECC errors, row remapping, NVLinks and slowdowns "
       "cannot be seen."))
       << findings[0].explanation;
+}
+
+TEST(Diagnose, OfWhatWasNotRecordedSixPartsAreQuoted) {
+  for (const std::size_t count : {5u, 6u, 7u}) {
+    auto machine = healthy();
+    for (std::size_t i = 0; i < count; ++i)
+      machine.unseen.push_back({"/etc/" + std::to_string(i), "not in the recording"});
+    const auto findings = diagnose(machine);
+    ASSERT_EQ(ids(findings), Ids{"not-recorded"});
+    EXPECT_EQ(findings[0].evidence.size(), std::min<std::size_t>(count, 6));
+  }
 }
 
 TEST(Diagnose, AFindingQuotesAtMostEightPieces) {

@@ -145,6 +145,17 @@ TEST(Clocks, AnApplicationClockIsWhatTheDeviceAllows) {
   EXPECT_EQ(run.judged().status, VerdictStatus::failed) << run.judged().reason;
 }
 
+// NVML answers 0 where none is set.
+TEST(Clocks, AnApplicationClockOutsideWhatTheGpuCanRunAtAllowsNothingElse) {
+  for (const double clock_mhz : {0.0, 1980.0, 2000.0}) {
+    LoadedRun run(345);
+    run.add("application_clock", clock_mhz, clock_mhz);
+    run.add("clock_event_application_clocks", 1);
+    EXPECT_EQ(run.judged().status, VerdictStatus::failed) << clock_mhz;
+    EXPECT_EQ(run.metric("sm_clock").threshold, 0.75 * 1980e6) << clock_mhz;
+  }
+}
+
 TEST(Clocks, HardwareSlowdownUnderLoadFailsWhateverTheClock) {
   for (const char* event : {"clock_event_hw_thermal_slowdown", "clock_event_hw_power_brake",
                             "clock_event_hw_slowdown"}) {

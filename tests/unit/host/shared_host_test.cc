@@ -287,8 +287,10 @@ constexpr Belief kBeliefs[] = {
     {"of_alice", kAlice, 0600, 0, 0755, false},
     {"group_may_write", 0, 0664, 0, 0755, false},
     {"all_may_write", 0, 0666, 0, 0755, false},
+    {"all_but_the_group_may_write", 0, 0646, 0, 0755, false},
     {"in_folder_of_alice", 0, 0600, kAlice, 0755, false},
     {"in_folder_of_a_group", 0, 0600, 0, 0775, false},
+    {"in_folder_of_all_but_the_group", 0, 0600, 0, 0757, false},
     {"in_sticky_folder", 0, 0600, 0, 01777, false},
 };
 

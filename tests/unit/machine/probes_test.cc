@@ -85,11 +85,65 @@ TEST(Vulkan, IsTheOnlyWitnessOfOtherVendors) {
   EXPECT_TRUE(machine.gpus[0].integrated);
 }
 
+std::string vulkan_device(const std::string& properties) {
+  return R"json("vkEnumeratePhysicalDevices()":{"code":0,"value":1},
+    "vkGetPhysicalDeviceProperties2(0)":{"code":0,"value":{"name":"V",)json" +
+         properties + "}}";
+}
+
+// Kinds of the Vulkan specification, VkPhysicalDeviceType.
+TEST(Vulkan, OnlyDiscreteAndIntegratedDevicesAreGpusThatNoOtherSourceKnows) {
+  for (const auto& [type, gpus] : {std::pair("discrete", 1u),
+                                   {"integrated", 1u},
+                                   {"virtual", 0u},
+                                   {"cpu", 0u},
+                                   {"other", 0u}}) {
+    Machine machine;
+    apply_vulkan(document(vulkan_device(R"("vendor_id":5045,"type":")" + std::string(type) + "\"")),
+                 machine);
+    EXPECT_EQ(machine.vulkan.devices.size(), 1u) << type;
+    EXPECT_EQ(machine.gpus.size(), gpus) << type;
+  }
+}
+
+// 4318 is NVIDIA's id, 5045 Arm's.
+TEST(Vulkan, WithoutAnAddressItIsTheOnlyGpuOfItsVendor) {
+  const auto named = [](std::vector<Vendor> vendors, int vendor_id) {
+    Machine machine;
+    for (const Vendor vendor : vendors) machine.gpus.emplace_back().vendor = vendor;
+    apply_vulkan(
+        document(vulkan_device(R"("type":"discrete","vendor_id":)" + std::to_string(vendor_id))),
+        machine);
+    std::vector<std::string> names;
+    for (const Gpu& gpu : machine.gpus) names.push_back(gpu.name);
+    return names;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(named({Vendor::nvidia}, 4318), Names{"V"});
+  EXPECT_EQ(named({Vendor::amd, Vendor::nvidia}, 4318), (Names{"", "V"}));
+  EXPECT_EQ(named({Vendor::nvidia, Vendor::nvidia}, 4318), (Names{"", ""}));
+  EXPECT_EQ(named({Vendor::amd}, 4318), (Names{"", "V"}));
+  EXPECT_EQ(named({Vendor::other}, 5045), (Names{"", "V"})) << "of two unknown vendors";
+}
+
+// Vulkan specification, VkResult.
 TEST(Vulkan, AFailedStartIsNamed) {
-  Machine machine;
-  apply_vulkan(document(R"json("vkCreateInstance()":{"code":-9})json"), machine);
-  ASSERT_TRUE(machine.vulkan.start);
-  EXPECT_EQ(machine.vulkan.start->name, "VK_ERROR_INCOMPATIBLE_DRIVER");
+  for (const auto& [code, name] : {std::pair(0, "VK_SUCCESS"),
+                                   {-1, "VK_ERROR_OUT_OF_HOST_MEMORY"},
+                                   {-2, "VK_ERROR_OUT_OF_DEVICE_MEMORY"},
+                                   {-3, "VK_ERROR_INITIALIZATION_FAILED"},
+                                   {-4, "VK_ERROR_DEVICE_LOST"},
+                                   {-6, "VK_ERROR_LAYER_NOT_PRESENT"},
+                                   {-7, "VK_ERROR_EXTENSION_NOT_PRESENT"},
+                                   {-9, "VK_ERROR_INCOMPATIBLE_DRIVER"},
+                                   {-13, "VK_ERROR_UNKNOWN"},
+                                   {-5, "VkResult -5"}}) {
+    Machine machine;
+    apply_vulkan(document(R"json("vkCreateInstance()":{"code":)json" + std::to_string(code) + "}"),
+                 machine);
+    ASSERT_TRUE(machine.vulkan.start) << code;
+    EXPECT_EQ(machine.vulkan.start->name, name);
+  }
 }
 
 TEST(Rocm, AFailedStartBearsTheLibrarysName) {

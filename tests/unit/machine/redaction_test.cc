@@ -379,6 +379,8 @@ TEST(RedactionRules, KeepOfFilesWhatIsRead) {
   EXPECT_EQ(kept("/proc/cpuinfo", "flags\t\t: fpu hypervisor acme\nflags\t\t: fpu hypervisor\n"),
             "flags : hypervisor\n");
   EXPECT_EQ(kept("/proc/xen/capabilities", "control_d\n"), "control_d\n");
+  for (const char* flag : {"Y\n", "N\n"})
+    EXPECT_EQ(kept("/sys/module/nvidia_uvm/parameters/uvm_disable_hmm", flag), flag);
   EXPECT_EQ(kept("/proc/self/uid_map", "0 1007712 65536\n"), "0 1 65536\n");
   EXPECT_EQ(kept("/proc/self/uid_map", "0 1007 1\n1 7712 65536\n"), "0 1 1\n");
   EXPECT_EQ(kept("/proc/self/mountinfo",

@@ -1,88 +1,93 @@
-// Real claims of this machine's disks: an exclusive open for reading, which changes nothing.
+// Real claims of block devices. The names lead out of /sys/class/block and /dev, to a number and a
+// node of the test's own: '!' is a slash in the node's path only.
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sched.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <filesystem>
-#include <optional>
+#include <fstream>
 #include <string>
-#include <utility>
 
 #include "../../fake_drivers/ask_fake.h"
 #include "base/descriptor.h"
-#include "base/text.h"
-#include "host/host.h"
 
 namespace gpuready {
 namespace {
 
-int claimed(const std::string& name) {
-  const auto document = testing::ask_fake("disk-claims", {name});
-  const auto* answer = document.find("claim(" + name + ")");
-  return answer ? answer->code : -1;
-}
+constexpr unsigned kNoDriver = 4000;  // no driver has this major number
+constexpr unsigned kLoop = 7;         // Linux, Documentation/admin-guide/devices.txt
 
-// What an exclusive open of a mounted disk ends with: EBUSY, where this user may open disks.
-int refusal_of(const std::string& name) {
-  const Descriptor disk(open(("/dev/" + name).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-  return disk ? EBUSY : errno;
-}
-
-// A disk that is mounted here, and its number.
-std::optional<std::pair<std::string, dev_t>> mounted_disk() {
-  const auto host = make_live_host();
-  const auto mounts = host->read_text("/proc/self/mounts").value_or("");
-  for (const auto line : lines(mounts)) {
-    const auto node = after_prefix(split(line, " ").front(), "/dev/");
-    struct stat status = {};
-    if (node && stat(("/dev/" + std::string(*node)).c_str(), &status) == 0 &&
-        S_ISBLK(status.st_mode) && host->exists("/sys/class/block/" + std::string(*node)))
-      return std::pair(std::string(*node), status.st_rdev);
+class DiskClaimsProbe : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = "/tmp/gpuready-disks-XXXXXX";
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+    std::filesystem::create_directory(folder_ + "/disk");
+    std::filesystem::create_directory(folder_ + "/disk!node");
+    if (!std::filesystem::exists("/sys/class/block")) GTEST_SKIP() << "no block devices here";
   }
-  return std::nullopt;
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string node() const { return folder_ + "/disk/node"; }
+  bool make_node(mode_t type, unsigned major, unsigned minor) {
+    unlink(node().c_str());
+    return mknod(node().c_str(), type | 0600, makedev(major, minor)) == 0;
+  }
+  Descriptor hold() const {
+    return Descriptor(open(node().c_str(), O_RDONLY | O_EXCL | O_NONBLOCK | O_CLOEXEC));
+  }
+  // The answer for a disk that has this number in sysfs.
+  int claim(const std::string& number) const {
+    std::ofstream(folder_ + "/disk!node/dev") << number << "\n";
+    const auto name = "../../.." + folder_ + "/disk!node";
+    const auto document = testing::ask_fake("disk-claims", {name});
+    const auto* call = document.find("claim(" + name + ")");
+    EXPECT_NE(call, nullptr);
+    return call ? call->code : -1;
+  }
+
+ private:
+  std::string folder_;
+};
+
+// open(2): the kernel grants one exclusive open of a block device.
+TEST_F(DiskClaimsProbe, AFreeDiskIsGrantedAndAHeldOneIsBusy) {
+  constexpr unsigned kLoops = 8;
+  for (unsigned i = 0; i < kLoops; ++i) {
+    const unsigned minor = (static_cast<unsigned>(getpid()) + i) % kLoops;
+    if (!make_node(S_IFBLK, kLoop, minor)) break;
+    auto held = hold();
+    if (!held) continue;
+    const auto number = std::to_string(kLoop) + ":" + std::to_string(minor);
+    EXPECT_EQ(claim(number), EBUSY);
+    held.close();
+    EXPECT_EQ(claim(number), 0);
+    return;
+  }
+  GTEST_SKIP() << "no loop device that may be opened";
 }
 
-TEST(DiskClaims, AnAbsentDiskIsNotFound) { EXPECT_EQ(claimed("no-such-disk"), ENOENT); }
-
-TEST(DiskClaims, ANodeThatIsNoDiskIsNone) { EXPECT_EQ(claimed("null"), ENODEV); }
-
-TEST(DiskClaims, AMountedDiskIsRefused) {
-  const auto disk = mounted_disk();
-  if (!disk) GTEST_SKIP() << "no disk is mounted";
-  EXPECT_EQ(claimed(disk->first), refusal_of(disk->first));
+TEST_F(DiskClaimsProbe, ADiskThatDoesNotOpenIsNotClaimed) {
+  if (!make_node(S_IFBLK, kNoDriver, 5)) GTEST_SKIP() << "only root may make device nodes";
+  const int refused = hold() ? 0 : errno;  // ENXIO, or what a container's rules answer
+  EXPECT_NE(refused, 0);
+  EXPECT_EQ(claim("4000:5"), refused);
 }
 
-// In a mount namespace of the test's own, /dev holds another node under the disk's name.
-TEST(DiskClaims, AnotherNodeUnderTheDisksNameIsNoDisk) {
-  const auto disk = mounted_disk();
-  if (!disk || geteuid() != 0) GTEST_SKIP() << "no mounted disk, or not root";
-  const auto in_own_dev = [&](mode_t type, dev_t number) {
-    const pid_t process = fork();
-    if (process == 0) {
-      const auto path = "/dev/" + disk->first;
-      const bool made =
-          unshare(CLONE_NEWNS) == 0 &&
-          mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
-          mount("none", "/dev", "tmpfs", 0, nullptr) == 0 &&
-          (std::filesystem::create_directories(std::filesystem::path(path).parent_path()),
-           mknod(path.c_str(), type | 0600, number) == 0) &&
-          mknod("/dev/null", S_IFCHR | 0666, makedev(1, 3)) == 0;
-      _exit(made ? claimed(disk->first) : 255);
-    }
-    int status = 0;
-    waitpid(process, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  };
-  if (in_own_dev(S_IFBLK, disk->second) == 255) GTEST_SKIP() << "no mount namespace here";
-  EXPECT_EQ(in_own_dev(S_IFBLK, disk->second), refusal_of(disk->first));
-  EXPECT_EQ(in_own_dev(S_IFCHR, disk->second), ENODEV);
-  EXPECT_EQ(in_own_dev(S_IFBLK, makedev(major(disk->second), minor(disk->second) + 200)), ENODEV);
+TEST_F(DiskClaimsProbe, WhatIsNotTheDiskOfThatNumberIsNoDevice) {
+  EXPECT_EQ(claim("4000:5"), ENOENT);
+  std::ofstream(node()) << "a file";
+  EXPECT_EQ(claim("0:0"), ENODEV);
+  if (!make_node(S_IFCHR, kNoDriver, 5)) GTEST_SKIP() << "only root may make device nodes";
+  EXPECT_EQ(claim("4000:5"), ENODEV);
+  ASSERT_TRUE(make_node(S_IFBLK, kNoDriver, 5));
+  for (const char* number : {"4000:6", "4001:5", "5:4000", "4000:", ""})
+    EXPECT_EQ(claim(number), ENODEV) << number;
 }
 
 }  // namespace

@@ -38,7 +38,8 @@ TEST(Policy, ExpectedGpusAreCountedByWholeWordsOfTheirNames) {
   for (const auto& [text, met] : rows) {
     EXPECT_EQ(unmet_by_two_h100(expecting({text})).empty(), met) << text;
   }
-  for (const char* wrong : {"", "0", "0xH100", "2x", "1025xH100", "2x "})
+  for (const char* wrong : {"", "0", "0xH100", "2x", "1025xH100", "2x ", "1025",
+                            "18446744073709551617", "18446744073709551617xH100"})
     EXPECT_FALSE(parse_expected({wrong})) << wrong;
   EXPECT_EQ(parse_expected({"1024xH100"})->at(0).count, 1024u);
   EXPECT_EQ(parse_expected({"xH100"})->at(0).model, "xH100");

@@ -121,6 +121,30 @@ TEST(Summary, AHostThatPassedIsNoGpuThatIsReady) {
   EXPECT_EQ(summarize(samples::healthy()).tone, Tone::good);
 }
 
+TEST(Summary, WithoutAGpuItSaysWhatTheBusHoldsUnlessANoteSaidSo) {
+  Report report = samples::no_gpu();
+  report.machine.system.hypervisor.reset();
+  for (const char* holds :
+       {"the PCI bus holds no display controller and no accelerator",
+        "the only display controller or accelerator on the PCI bus is not a GPU",
+        "none of the 2 display controllers and accelerators on the PCI bus is a GPU"}) {
+    EXPECT_EQ(summarize(report).no_gpu, "No GPU in this machine: " + std::string(holds) + ".");
+    report.machine.pci.emplace_back().class_code = 0x030000;
+  }
+  report.machine.pci.clear();
+  report.machine.system.hypervisor = "kvm";
+  EXPECT_TRUE(summarize(report).no_gpu->ends_with(
+      "accelerator, and none was passed to this virtual machine (kvm)."));
+  for (const auto& [note, told] : {std::pair("No GPU was found.", true),
+                                   {"no GPU", true},
+                                   {"no GP", false},
+                                   {"The host has no GPU.", false},
+                                   {"", false}}) {
+    report.notes = {note};
+    EXPECT_EQ(summarize(report).no_gpu.has_value(), !told) << note;
+  }
+}
+
 TEST(Summary, VerdictIsMatchedByAddressThenUuidNeverByNumberWhenEitherIsTold) {
   Report report = samples::healthy();
   Verdict& verdict = (*report.verdicts)[0];

@@ -152,6 +152,25 @@ TEST_F(VulkanDeviceTest, LaunchesOfAnotherShapeAreRefused) {
   EXPECT_TRUE(device->synchronize({}));
 }
 
+// docs/vulkan.md: an estimate of 1024 threads on a unit.
+TEST_F(VulkanDeviceTest, AUnitHoldsBlocksOf1024ThreadsTogether) {
+  const auto blocks = [&](unsigned threads) {
+    const auto device = open();
+    return device ? device->resident_blocks(kMemoryCopy, threads, 0).value_or(0) : 0;
+  };
+  {
+    const FakeVulkan fake("discrete");
+    for (const auto& [threads, expected] :
+         {std::pair(256u, 4u), {205u, 4u}, {512u, 2u}, {1024u, 1u}, {2048u, 1u}})
+      EXPECT_EQ(blocks(threads), expected) << threads;
+  }
+  const auto device = open();
+  ASSERT_TRUE(device);
+  if (device->info().software == true) {
+    EXPECT_EQ(blocks(256), 1u);
+  }
+}
+
 TEST_F(VulkanDeviceTest, AKernelWithoutCodeForVulkanIsUnsupported) {
   const auto device = open();
   ASSERT_TRUE(device);
@@ -212,6 +231,22 @@ TEST_F(VulkanDeviceTest, TheHostsClockServesWhereTheQueueKeepsNoTime) {
   const auto device = open();
   ASSERT_TRUE(device);
   expect_true_times(*device);
+}
+
+TEST_F(VulkanDeviceTest, AnEventThatIsNotTheQueuesIsNotRecorded) {
+  const auto device = open();
+  ASSERT_TRUE(device);
+  const auto event = device->create_event();
+  ASSERT_TRUE(event);
+  EXPECT_TRUE(device->record(*event, {}));
+  constexpr std::uint64_t kBeyondAll = std::uint64_t{1} << 32;
+  for (const std::uint64_t other : {std::uint64_t{0}, kBeyondAll}) {
+    const auto recorded = device->record({other}, {});
+    ASSERT_FALSE(recorded) << other;
+    EXPECT_EQ(recorded.error().kind, ErrorKind::bad_input);
+    EXPECT_FALSE(device->elapsed_ms({other}, *event)) << other;
+  }
+  EXPECT_FALSE(device->lost());
 }
 
 TEST_F(VulkanDeviceTest, ManyOperationsNeedNoSynchronization) {

@@ -41,11 +41,24 @@ TEST(PeerRates, OneDirectionAloneIsToldApart) {
   EXPECT_TRUE(contains(below[0], "from the second GPU to the first")) << below[0];
 }
 
+// NVIDIA's whitepapers: what an NVLink of each chip carries one way.
+TEST(PeerRates, EachChipIsHeldToItsOwnLinks) {
+  for (const auto& [capability, link_bytes_per_s] :
+       {std::pair(60, 20e9), {70, 25e9}, {80, 25e9}, {90, 25e9}, {100, 50e9}, {103, 50e9}}) {
+    auto metrics = measured(1);
+    judge_peer_rates(metrics, {capability, 4});
+    ASSERT_TRUE(metrics[0].threshold) << capability;
+    EXPECT_DOUBLE_EQ(*metrics[0].threshold, 0.7 * 4 * link_bytes_per_s) << capability;
+  }
+}
+
 TEST(PeerRates, WhatIsNotKnownIsNotJudged) {
   auto metrics = measured(0.1);
-  EXPECT_TRUE(judge_peer_rates(metrics, {90, std::nullopt}).empty());
-  EXPECT_TRUE(judge_peer_rates(metrics, {86, 4}).empty());
-  EXPECT_FALSE(metrics[0].threshold);
+  for (const std::optional<int> links : {std::optional<int>(), {0}})
+    EXPECT_TRUE(judge_peer_rates(metrics, {90, links}).empty());
+  for (const int capability : {0, 61, 72, 75, 86, 89, 101, 120, 121})
+    EXPECT_TRUE(judge_peer_rates(metrics, {capability, 4}).empty()) << capability;
+  for (const Metric& metric : metrics) EXPECT_FALSE(metric.threshold) << metric.name;
 }
 
 }  // namespace

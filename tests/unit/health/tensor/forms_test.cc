@@ -79,6 +79,15 @@ TEST(TensorForms, FragmentsLieAsThePtxIsaHasThem) {
   EXPECT_EQ(volta.element(22, 7), (TensorElement{8 + 6, 8 + 7}));
 }
 
+// docs/tensor-test.md
+TEST(TensorForms, EightRotationsButTwoOfTheWgmmaFormsThatDoNotBurn) {
+  for (const TensorForm& form : tensor_forms()) {
+    const bool wgmma = form.kernel->name.ends_with("wgmma");
+    const bool burns = form.type == TensorType::bf16;
+    EXPECT_EQ(form.rotations(), wgmma && !burns ? 2u : 8u) << form.kernel->name;
+  }
+}
+
 TEST(TensorForms, WgmmaPiecesAreSwizzledByRow) {
   const TensorForm& form = form_named("gpuready_tensor_bf16_wgmma");
   EXPECT_EQ(form.place(TensorOperand::a, 0, 0), 0u);

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "health/worker/test_watch.h"
 #include "unit/device/in_child.h"
 
 namespace gpuready {
@@ -294,6 +295,38 @@ TEST_F(Workers, ProgressIsToldByJob) {
   };
   run_workers({job(kFakeGpu0), job(kFakeGpu1)}, hooks);
   EXPECT_EQ(most, (std::vector<std::uint64_t>{64 * MiB, 64 * MiB})) << "four passes of 16 MiB";
+}
+
+// What a child reports of itself is nearer to the device than what the parent chose.
+TEST(WorkerVerdicts, KeepWhatTheChildReported) {
+  TestJob job{find_health_test("memory"),
+              "GPU 3",
+              {DeviceChoice{"cuda", kFakeGpu0}, DeviceChoice{"cuda", kFakeGpu1}},
+              "0000:17:00.0"};
+  Verdict silent;
+  identify_subject(job, silent);
+  EXPECT_EQ(silent.test, "memory");
+  EXPECT_EQ(silent.subject, "GPU 3");
+  EXPECT_EQ(silent.executor, "cuda");
+  EXPECT_EQ(silent.uuid, kFakeGpu0);
+  EXPECT_EQ(silent.peer_uuid, kFakeGpu1);
+  EXPECT_EQ(silent.pci_address, "0000:17:00.0");
+  Verdict told;
+  told.executor = "vulkan";
+  told.uuid = "GPU-of-the-child";
+  told.peer_uuid = "GPU-of-its-peer";
+  told.pci_address = "0000:18:00.0";
+  identify_subject(job, told);
+  EXPECT_EQ(told.executor, "vulkan");
+  EXPECT_EQ(told.uuid, "GPU-of-the-child");
+  EXPECT_EQ(told.peer_uuid, "GPU-of-its-peer");
+  EXPECT_EQ(told.pci_address, "0000:18:00.0");
+  job.devices = {DeviceChoice{"cpu"}};
+  job.pci_address.reset();
+  Verdict host;
+  identify_subject(job, host);
+  EXPECT_EQ(host.executor, "cpu");
+  EXPECT_FALSE(host.uuid || host.peer_uuid || host.pci_address);
 }
 
 TEST(WorkerOptions, GoThereAndBack) {

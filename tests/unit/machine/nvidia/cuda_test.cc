@@ -96,10 +96,26 @@ TEST(ApplyCuda, CutShortSaysNothingAboutTheRest) {
   EXPECT_EQ(machine.nvidia.cuda_stopped_in, "cuDeviceGet(1)");
 }
 
+TEST(ApplyCuda, ALibraryWithoutCuInitWasNotStarted) {
+  Machine machine;
+  auto document = failed_start(0);
+  document.calls["cuInit(0)"].missing = true;
+  apply_cuda(document, machine);
+  EXPECT_FALSE(machine.nvidia.cuda_start);
+  apply_cuda(failed_start(0), machine);
+  ASSERT_TRUE(machine.nvidia.cuda_start);
+  EXPECT_TRUE(machine.nvidia.cuda_start->ok());
+}
+
+// cuda.h: 1 is an attribute that the driver does not know, 801 one that it does not support.
 TEST(ApplyCuda, ErrorsAreTheGpusUnlessTheQuestionWasWrong) {
   auto machine = two_gpus();
   auto document = one_device("0000:17:00.0", "aaaa");
   document.calls["cuDeviceGetAttribute(0,multicast_supported)"].code = 1;
+  document.calls["cuDeviceGetAttribute(0,ecc_enabled)"].code = 801;
+  auto& absent = document.calls["cuDeviceGetAttribute(0,tcc_driver)"];
+  absent.code = 999;
+  absent.missing = true;
   document.calls["cuDeviceTotalMem_v2(0)"].code = 214;
   apply_cuda(document, machine);
   ASSERT_EQ(machine.gpus[0].errors.size(), 1u);

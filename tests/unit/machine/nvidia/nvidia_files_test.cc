@@ -125,10 +125,11 @@ TEST(NvidiaFiles, WhyTheModuleIsNotLoaded) {
   Machine machine;
   machine.pci.emplace_back().vendor_id = 0x10de;
   machine.system.kernel_release = "6.8.0";
-  const auto driver = [&](const std::string& files, bool loaded = false) {
+  const auto driver = [&](const std::string& files, bool loaded = false,
+                          const std::string& more = "") {
     Machine copy = machine;
     copy.nvidia.module_loaded = loaded;
-    const auto host = scripted("\"files\":{" + files + "}");
+    const auto host = scripted("\"files\":{" + files + "}" + more);
     read_nvidia_packaging(*host, copy);
     return copy.nvidia;
   };
@@ -151,6 +152,24 @@ TEST(NvidiaFiles, WhyTheModuleIsNotLoaded) {
       driver(modules + "," + file("/lib/modules/6.8.0/kernel/drivers/video/nvidia/nvidiafb.ko", ""))
           .module_installed,
       false);
+  // The newest other kernel that has the module, of builds that are not the running one's.
+  const auto with_module = [&](const std::string& kernel) {
+    return "," + file("/lib/modules/" + kernel + "/updates/dkms/nvidia.ko", "");
+  };
+  const auto other = [](const std::string& kernel) {
+    return "/lib/modules/" + kernel + ": installed for this kernel only";
+  };
+  EXPECT_EQ(driver(modules + with_module("6.5.0")).module_blocked, other("6.5.0"));
+  EXPECT_EQ(driver(modules + with_module("6.9.0")).module_blocked, other("6.9.0"));
+  EXPECT_EQ(driver(modules + with_module("6.5.0") + with_module("6.6.0")).module_blocked,
+            other("6.6.0"));
+  EXPECT_EQ(driver(modules + with_module("6.5.0") + with_module("6.8.0")).module_blocked,
+            std::nullopt);
+  EXPECT_EQ(driver(modules).module_blocked, std::nullopt);
+  EXPECT_EQ(driver(modules + with_module("6.5.0"), false,
+                   R"(,"directories":{"/lib/modules":{"error":"EACCES"}})")
+                .module_blocked,
+            std::nullopt);
   const auto block = modules + "," + file("/lib/modprobe.d/gpu.conf", "blacklist nvidia\\n");
   EXPECT_EQ(driver(block).module_blocked, "/lib/modprobe.d/gpu.conf: blacklist nvidia");
   EXPECT_EQ(driver(block + "," + file("/etc/modprobe.d/gpu.conf", "")).module_blocked,
@@ -212,6 +231,34 @@ TEST(NvidiaFiles, TheFabricManagerIsFoundWhereverItsPidFileIs) {
   EXPECT_EQ(state(pid_file), std::nullopt);
   with_switches.container.runtime = "docker";  // that was given the host's /run
   EXPECT_EQ(state(first + pid_file), std::nullopt);
+}
+
+// Where processes are hidden, the pid file's is seen all the same if it is the user's own.
+TEST(NvidiaFiles, ADaemonRunsWhereItsPidFileNamesIt) {
+  struct Row {
+    const char *comm, *pid_file;
+    std::optional<std::string> NvidiaDriver::* state;
+  };
+  for (const auto& [comm, pid_file, daemon] : std::initializer_list<Row>{
+           {"nv-fabricmanage", "/run/nvidia-fabricmanager/nv-fabricmanager.pid",
+            &NvidiaDriver::fabric_manager},
+           {"nv-fabricmanage", "/var/run/nvidia-fabricmanager/nv-fabricmanager.pid",
+            &NvidiaDriver::fabric_manager},
+           {"nvidia-persiste", "/run/nvidia-persistenced/nvidia-persistenced.pid",
+            &NvidiaDriver::persistence_daemon},
+           {"nvidia-persiste", "/var/run/nvidia-persistenced/nvidia-persistenced.pid",
+            &NvidiaDriver::persistence_daemon}})
+    for (const bool runs : {true, false}) {
+      const auto files = driver_files() + "," + file(pid_file, "900\\n") + "," +
+                         file("/proc/900/comm", (runs ? comm : "sh") + std::string("\\n"));
+      const auto machine = machine_of(files);
+      EXPECT_EQ(machine.nvidia.*daemon == "running", runs) << pid_file;
+      Machine inside;
+      inside.container.runtime = "docker";
+      EXPECT_EQ(machine_of(files, "", inside).nvidia.*daemon,
+                runs ? std::optional<std::string>("running") : std::nullopt)
+          << pid_file;
+    }
 }
 
 TEST(LoaderCache, EntriesInOrder) {

@@ -31,10 +31,12 @@ TEST(Xid, BrokenLinesAreNone) {
   for (const char* line :
        {"NVRM: Xid (", "NVRM: Xid (PCI:0000:17:00)", "NVRM: Xid (): x",
         "NVRM: Xid (PCI:0000:17:00): ", "NVRM: Xid (PCI:0000:17:00): 999999999", "Xid",
-        "NVRM: Xid (garbage): 13, x", "NVRM: Xid (PCI:[4242]: segfault at 0 ip 0",
-        "a NVRM: Xid (PCI:0000:17:00): 79, x", "NVRM: Xid (PCI:0000:17:00 x): 79, y",
-        "NVRM: Xid (PCI:0000:17:00): 79x, y"})
+        "NVRM: Xid (PCI:0000:17:00): 100001, x", "NVRM: Xid (PCI:0000:17:00): , x",
+        "NVRM: Xid (PCI:0000:17:00): 18446744073709551617, x", "NVRM: Xid (garbage): 13, x",
+        "NVRM: Xid (PCI:[4242]: segfault at 0 ip 0", "a NVRM: Xid (PCI:0000:17:00): 79, x",
+        "NVRM: Xid (PCI:0000:17:00 x): 79, y", "NVRM: Xid (PCI:0000:17:00): 79x, y"})
     EXPECT_FALSE(parse_xid(line)) << line;
+  EXPECT_EQ(parse_xid("NVRM: Xid (PCI:0000:17:00): 100000, x").value_or(XidEvent{}).code, 100'000);
 }
 
 TEST(LogMessage, TheWriterAndTheTextOfEachForm) {
@@ -185,6 +187,17 @@ TEST(KernelLog, KeepsWhatIsAboutGpus) {
   EXPECT_EQ(log.xids[0].seconds, 6.0);
 }
 
+TEST(KernelLog, ALineIsAboutGpusByItsTopicAndItsWriter) {
+  for (const auto& [line, about] :
+       {std::pair("NVRM: GPU 0000:17:00.0: RmInitAdapter failed! (0x62:0xffff:2477)", true),
+        {"amdgpu 0000:03:00.0: amdgpu: GPU reset begin!", true},
+        {"systemd[1]: Started nvidia-persistenced", false},
+        {"usb 1-1: Product: NVRM: Xid", false},
+        {"PM: resume devices took 0.512 seconds", false},
+        {"EXT4-fs mounted", false}})
+    EXPECT_EQ(is_about_gpus(line), about) << line;
+}
+
 std::string xid_line(int seconds, int code, const std::string& text) {
   return std::to_string(seconds) + ".0 NVRM: Xid (PCI:0000:17:00): " + std::to_string(code) + ", " +
          text + "\n";
@@ -274,6 +287,17 @@ TEST(KernelLog, WhatIsAlikeButForNumbersIsOneKind) {
                     "nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 11012, Fatal, Link 44"));
   EXPECT_FALSE(same("nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 24007, Fatal, Link 44",
                     "nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 24007, Non-fatal, Link 44"));
+}
+
+// A kind is kept for each: it may not be as long as a line.
+TEST(KernelLog, AKindEndsLongBeforeTheLineDoes) {
+  for (const std::string& word :
+       {std::string("no "), std::string("7 "), std::string("0000:17:00.0 ")}) {
+    std::string line = "NVRM: ";
+    while (line.size() < 1500) line += word;
+    EXPECT_LE(kind_of_line(line).size(), 220u) << word;
+    EXPECT_EQ(kind_of_line(line), kind_of_line(line + "more")) << word;
+  }
 }
 
 // As a machine that logged for weeks gives it: neither memory nor the result grows with the log.
