@@ -17,13 +17,13 @@ namespace gpuready::bench {
 // How runs of a machine differ from each other, in shares of the time of an iteration.
 struct SimulatedNoise {
   const char* name;
-  double white = 0;                        // of each run alone
+  double white = 0;                        // of each run only
   double correlated = 0, correlation = 0;  // first-order autoregressive from run to run
   double drift = 0;                        // a run, all in one direction
   double walk = 0;                         // a step in either direction from run to run
   double outliers = 0;                     // chance of a run that is 5% slower
   double shared = 0;                       // of each two runs that follow each other
-  double tails = 0;                        // of each run alone, Student's t with 3 degrees
+  double tails = 0;                        // of each run only, Student's t with 3 degrees
   double states = 0;                       // between two clocks, either of which a run has
   double noisier = 1;                      // the candidate's white noise, in the base's
   double energy = 0.01;                    // of a repeat's energy, beside its time

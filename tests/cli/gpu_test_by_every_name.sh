@@ -1,7 +1,7 @@
 . "$LIB"
 [ ! -e /proc/driver/nvidia ] || skip "this machine has a GPU"
 export GPUREADY_LIBNVML=$FAKES/fake_nvml.so GPUREADY_LIBCUDA=$FAKES/fake_cuda.so
-# What starts it, how: children must have run, since they alone load the driver.
+# What starts it, how: children must have run, since only they load the driver.
 rm -rf copy other bin && mkdir copy other bin
 cp "$GPUREADY" copy/gpu_test
 ln copy/gpu_test other/gpu_test

@@ -224,13 +224,13 @@ expect_exit 2 "$GPUREADY" pack publish pack.toml --built built --to /proc/x --ke
 expect_in "--to /proc/x: the folder cannot be made" "$err"
 expect_exit 2 "$GPUREADY" pack build pack.toml --out /proc/x
 expect_in "--out /proc/x: the folder cannot be made" "$err"
-# Quiet is quiet: problems alone, and what was published.
+# Quiet is quiet: only problems, and what was published.
 rm -rf quiet && expect_exit 0 "$GPUREADY" pack build pack.toml --out built -q
 [ -z "$out$err" ] || die "build -q says: $out$err"
 expect_exit 0 "$GPUREADY" pack publish pack.toml --built built --to quiet --key key.key -q
 [ "$(wc -l <<<"$out")" = 1 ] || die "publish -q says: $out"
 
-# A release for GPUs alone has nothing for a machine without one, and that breaks no installer.
+# A release for GPUs only has nothing for a machine without one, and that breaks no installer.
 rm -rf alone && sed '/variants.cpu/d' pack.toml >alone.toml
 expect_exit 0 "$GPUREADY" pack build alone.toml --out built
 expect_exit 0 "$GPUREADY" pack publish alone.toml --built built --to alone --key key.key

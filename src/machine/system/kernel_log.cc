@@ -381,6 +381,7 @@ constexpr ReadNumber kReadNumbers[] = {
     {"", "", " Gb/s available PCIe bandwidth ("},
     {"skipped device ", "rejects atomics "},  // "494<509": versions of firmware
     {"skipped device ", "<"},
+    {"swiotlb buffer is full ", "(sz: "},
     {"audit: ", "type="},
     {"audit: ", "permissive="},
 };
