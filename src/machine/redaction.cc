@@ -173,7 +173,6 @@ bool is_number(std::string_view text) {
                                (colon == text.size() || is_number_form(minor)));
 }
 bool is_xen_control(std::string_view text) { return text == "control_d"; }
-bool is_flag(std::string_view text) { return text == "Y" || text == "N"; }
 // "32.0 GT/s PCIe"
 bool is_speed(std::string_view text) {
   const auto words = split(text, " ");
@@ -628,7 +627,7 @@ constexpr FileRule kFileRules[] = {
     {"/sys/class/infiniband/", "/rate", whole<is_rate>},
     {"/sys/", "/creatable_vgpu_types", kept_vgpu_types},
     {"/sys/module/", "/version", whole<is_version_form>},
-    {"/sys/module/", "/parameters/uvm_disable_hmm", whole<is_flag>},
+    {"/sys/module/", "/parameters/uvm_disable_hmm", as_words},
     {"/sys/", "/modalias", whole<is_modalias_form>},
     {"/sys/", "/resource", by_line<is_window>},
     {"/sys/bus/pci/devices/", "/config", kept_header},
