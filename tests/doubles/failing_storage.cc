@@ -123,7 +123,7 @@ Result<std::string> FailingStorage::real_path(const std::string& path) {
 }
 Result<FileSystemSpace> FailingStorage::space(const std::string& folder) {
   TRY(enter(StorageCall::space, folder));
-  return inner_.space(folder);
+  return free_space ? *free_space : inner_.space(folder);
 }
 
 }  // namespace gpuready

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <set>
 
 #include "host/storage.h"
@@ -50,6 +51,7 @@ class FailingStorage final : public Storage {
       : inner_(inner), fault_(fault), unsupported_(std::move(unsupported)) {}
 
   std::size_t calls() const { return calls_; }
+  std::optional<FileSystemSpace> free_space;  // what space() answers; none: what the other does
   // Called before each call: what somebody else does meanwhile.
   std::function<void(StorageCall)> before_call;
 

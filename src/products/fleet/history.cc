@@ -103,16 +103,15 @@ Result<void> take_facts(const Database& history, const NodeReport& report, Node&
   auto insert = history.prepare("INSERT OR REPLACE INTO facts VALUES (?, ?, ?, ?)");
   for (const NodeFact& fact : report.facts) {
     const auto old = before.find({std::string(fact.name), fact.gpu});
-    if (old != before.end() && old->second == fact.value) continue;
-    const bool lost =
-        old != before.end() && fact.name == kGpuCount && lost_gpus(report, old->second, node);
-    if (old != before.end())
+    if (old != before.end()) {
+      if (old->second == fact.value) continue;
       out.changes.push_back({.node = report.name,
                              .gpu = fact.gpu,
                              .what = std::string(fact.name),
                              .before = old->second,
                              .after = fact.value});
-    if (lost) continue;
+      if (fact.name == kGpuCount && lost_gpus(report, old->second, node)) continue;
+    }
     TRY(insert.bind(report.name)
             .bind(fact.name)
             .bind(std::int64_t{fact.gpu})

@@ -120,7 +120,7 @@ struct GroupSums {
 
   GroupSums(const kernels::Table& table, const detail::CpuWeights& w,
             const detail::ActivationRows& y) {
-    if (w.group == 0) return;
+    if (w.group_scales.empty()) return;
     rows = static_cast<std::size_t>(y.rows);
     const std::size_t groups = w.groups(), width = static_cast<std::size_t>(w.group);
     const std::size_t cols = static_cast<std::size_t>(y.cols);

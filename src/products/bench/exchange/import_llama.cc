@@ -43,8 +43,8 @@ void append(std::string& id, std::string_view field, const Json& value) {
 bool tells_apart(const Json& doc, const std::vector<std::string>& ids, const std::string& field) {
   std::map<std::string, Json> first;
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    const auto [found, is_new] = first.try_emplace(ids[i], member(doc[i], field));
-    if (!is_new && found->second != member(doc[i], field)) return true;
+    const Json& value = member(doc[i], field);
+    if (first.try_emplace(ids[i], value).first->second != value) return true;
   }
   return false;
 }

@@ -135,7 +135,7 @@ void check_glibc(const Inspection& found, BuiltVariant& built) {
   if (!least) return;
   if (!floor) {
     floor = version_text(*least);
-  } else if (const auto declared = parse_version(*floor); declared && *declared < *least) {
+  } else if (parse_version(*floor).value_or(Version()) < *least) {
     built.gaps.push_back(fmt::format("its files need glibc {}, and its floor is declared to be {}",
                                      version_text(*least), *floor));
   }

@@ -127,7 +127,7 @@ uint32_t sums(const uint8_t* words, size_t count, double* sums) {
     const __m128d two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
     *sums = _mm_cvtsd_f64(_mm_add_pd(two, _mm_unpackhi_pd(two, two)));
   }
-  alignas(32) Lane bits[32 / sizeof(Lane)];
+  alignas(32) Lane bits[sizeof greatest / sizeof(Lane)];
   _mm256_store_si256(reinterpret_cast<__m256i*>(bits), greatest);
   uint32_t most = plain_sums<magnitude, Type::kBytes>(words, count - i, sums);
   for (const Lane lane : bits) most = lane > most ? lane : most;

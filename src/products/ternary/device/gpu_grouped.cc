@@ -12,14 +12,13 @@ namespace {
 
 struct Choice {
   const Kernel* kernel;
-  unsigned rows;           // of activations, at once
-  unsigned padding_bytes;  // behind each in shared memory
-  unsigned tiles;          // those in shared memory at once are a multiple of this
-  bool adds_apart;         // by a warp of its own
+  unsigned rows;    // of activations, at once
+  unsigned tiles;   // those in shared memory at once are a multiple of this
+  bool adds_apart;  // by a warp of its own
 };
-const Choice kOne{&kTernaryGrouped1, 1, 0, 2 * kGroupedWarps, true},
-    kFour{&kTernaryGrouped4, 4, 0, 2 * kGroupedWarps, true},
-    kSixteen{&kTernaryGrouped16, 16, kGemvMatrixPaddingBytes, 2, false};
+const Choice kOne{&kTernaryGrouped1, 1, 2 * kGroupedWarps, true},
+    kFour{&kTernaryGrouped4, 4, 2 * kGroupedWarps, true},
+    kSixteen{&kTernaryGrouped16, 16, 2, false};
 
 const Choice& choice_for(const DeviceInfo& device, std::int64_t rows) {
   if (rows == 1) return kOne;
@@ -35,7 +34,7 @@ unsigned shared_bytes(const Choice& choice, unsigned group, unsigned tiles) {
         2 * (2 * kGroupedWarps * kTileCols / group) * grouped_term_words(choice.rows) * 4;
     return choice.rows * (cols + cols / group * 4 + terms);
   }
-  return choice.rows * (cols + choice.padding_bytes + cols / 32 * 4 + scales) + scales;
+  return choice.rows * (cols + kGemvMatrixPaddingBytes + cols / 32 * 4 + scales) + scales;
 }
 
 // Every GPU gives 48 KiB. Kernels that hold scales there take no more than 32 tiles: more spare

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "fleet/fleet.h"
@@ -414,6 +415,27 @@ TEST(FleetHistory, ANodeWithFewerGpusThanBeforeIsBad) {
   EXPECT_EQ(state(0), NodeState::bad);
   EXPECT_TRUE(*forget(history, "n0"));
   EXPECT_EQ(state(0), NodeState::no_gpu);
+}
+
+TEST(FleetHistory, AFactThatIsOtherThanBeforeIsAChange) {
+  const auto history = *Database::open("", "history", kHistoryForm);
+  auto one = report("n0");
+  const auto changes = [&](std::vector<NodeFact> facts) {
+    one.created_unix_seconds += 1;
+    one.facts = std::move(facts);
+    std::string text;
+    for (const Change& change : merged({one}, &history).changes)
+      text += fmt::format("{} {} {}: {} -> {};", change.node, change.gpu, change.what,
+                          change.before, change.after);
+    return text;
+  };
+  EXPECT_EQ(changes({{"VBIOS", 0, "a"}, {"VBIOS", 1, "a"}}), "");
+  EXPECT_EQ(changes({{"VBIOS", 0, "a"}, {"VBIOS", 1, "b"}}), "n0 1 VBIOS: a -> b;");
+  EXPECT_EQ(changes({{"VBIOS", 0, "a"}, {"VBIOS", 1, "b"}, {"ECC", 0, "on"}}), "");
+  EXPECT_EQ(changes({{"VBIOS", 1, "a"}, {"ECC", 0, "off"}}),
+            "n0 1 VBIOS: b -> a;n0 0 ECC: on -> off;");
+  // One that is not reported for a time is compared with the latest.
+  EXPECT_EQ(changes({{"VBIOS", 0, "c"}, {"GPUs", -1, "8"}}), "n0 0 VBIOS: a -> c;");
 }
 
 // A bad report that may be another machine's shows its cause, and nothing of what the node had.

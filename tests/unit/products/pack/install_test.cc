@@ -118,6 +118,33 @@ TEST(Install, LargeFilesAndFullDisks) {
   }
 }
 
+TEST(Install, SixtyFourMebibytesStayFree) {
+  constexpr std::uint64_t kSpare = 64u << 20, kWritten = 300'000;
+  Workshop shop;
+  const Workshop::Files files = {
+      {"a", noise(200'000, 1)}, {"b", noise(100'000, 2)}, {"again", noise(200'000, 1)}};
+  ASSERT_EQ(error_text(shop.publish("1.0", {{"cpu", files}})), "");
+  FailingStorage storage(live_storage(), {});
+  auto how = shop.options();
+  how.at_once = 1;
+  how.storage = &storage;
+  for (const std::uint64_t too_few : {std::uint64_t{0}, kWritten, kSpare + kWritten - 1}) {
+    storage.free_space = {kSpare * 100, too_few};
+    const auto outcome = shop.install("cpu", how);
+    EXPECT_EQ(outcome.end, InstallEnd::failed) << too_few;
+    EXPECT_TRUE(has(told(outcome), "make room")) << told(outcome);
+    EXPECT_FALSE(std::filesystem::exists(shop.root + "/store/current"));
+  }
+  storage.free_space = {kSpare * 100, kSpare + kWritten};
+  const auto outcome = shop.install("cpu", how);
+  ASSERT_EQ(outcome.end, InstallEnd::installed) << told(outcome);
+  // A release that brings no new content takes no room.
+  storage.free_space = {kSpare * 100, 0};
+  ASSERT_EQ(error_text(shop.publish("1.1", {{"cpu", {{"other", files.at("b")}}}})), "");
+  const auto next = shop.install("cpu", how);
+  EXPECT_EQ(next.end, InstallEnd::installed) << told(next);
+}
+
 TEST(Install, OnlyTheTrustedKeyInstalls) {
   Workshop shop;
   ASSERT_TRUE(shop.publish("1.0", {{"modern", kModern}}));
@@ -550,6 +577,53 @@ TEST(Build, CollectsWhatTheRecipeWants) {
   EXPECT_TRUE(has(error_text(collect_files(*shop.host, recipe)), "a library of the driver"));
   recipe.exclude = {"**/libcuda.so*", "**/a.so"};
   EXPECT_TRUE(has(error_text(collect_files(*shop.host, recipe)), "which the recipe leaves out"));
+}
+
+TEST(Build, TheFloorOfGlibcIsWhatTheFilesNeedOrMore) {
+  Workshop shop;
+  write_text(shop.root + "/f/lib/a.so", "a");
+  Recipe recipe;
+  recipe.name = "libs", recipe.version = "3";
+  VariantRecipe variant;
+  variant.name = "cpu";
+  variant.folder = shop.root + "/f";
+  BuildOptions options;
+  options.out_folder = shop.root;
+  options.only_check = true;
+  const auto needing = [](std::vector<std::optional<Version>> glibcs) {
+    return [glibcs = std::move(glibcs)](const auto&) {
+      Inspection found;
+      for (const auto& glibc : glibcs) {
+        FileReport& file = found.files.emplace_back();
+        file.elf.emplace();
+        if (glibc) file.elf->symbol_versions["GLIBC"] = *glibc;
+      }
+      found.files.emplace_back();  // not a library
+      return found;
+    };
+  };
+  struct {
+    std::optional<std::string> declared, floor;
+    bool gap;
+  } const kCases[] = {{{}, "2.34", false},        {"2.33", "2.33", true},  {"2.4", "2.4", true},
+                      {"2.34", "2.34", false},    {"2.35", "2.35", false}, {"2", "2", true},
+                      {"2.34.1", "2.34.1", false}};
+  options.scan = needing({Version{{2, 17}}, Version{{2, 34}}, std::nullopt});
+  for (const auto& [declared, floor, gap] : kCases) {
+    variant.floors.glibc = declared;
+    const auto built = build_variant(*shop.host, recipe, variant, options);
+    ASSERT_TRUE(built) << error_text(built);
+    EXPECT_EQ(built->variant.floors.glibc, floor);
+    const bool found =
+        std::ranges::find(built->gaps,
+                          "its files need glibc 2.34, and its floor is declared to be " +
+                              declared.value_or("")) != built->gaps.end();
+    EXPECT_EQ(found, gap) << declared.value_or("none");
+  }
+  options.scan = needing({std::nullopt});
+  variant.floors.glibc.reset();
+  EXPECT_EQ(build_variant(*shop.host, recipe, variant, options)->variant.floors.glibc,
+            std::nullopt);
 }
 
 TEST(Build, CommandFindsTheArchitectures) {

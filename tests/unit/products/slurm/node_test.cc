@@ -28,6 +28,8 @@ TEST(SlurmNode, StatesAreReadWithoutTheirMarks) {
   ASSERT_TRUE(node);
   EXPECT_EQ(node->states, (std::vector<std::string>{"DOWN", "DRAIN", "NOT_RESPONDING"}));
   EXPECT_EQ(node->reason, "");
+  for (const char* state : {"DOWN", "DRAIN", "NOT_RESPONDING"}) EXPECT_TRUE(node->is(state));
+  for (const char* state : {"DOWN*", "IDLE", "DRAINED", ""}) EXPECT_FALSE(node->is(state));
   EXPECT_EQ(parse_node(shown("IDLE~"), "n1")->states, std::vector<std::string>{"IDLE"});
   EXPECT_EQ(parse_node(shown("MIXED#+PLANNED"), "n1")->states,
             (std::vector<std::string>{"MIXED", "PLANNED"}));

@@ -54,6 +54,11 @@ struct Words {
   FloatView view() const { return {type, std::as_bytes(std::span(bytes).subspan(1))}; }
 };
 
+TEST(TernaryWeights, FormsAreCalledByWhatTheyPack) {
+  EXPECT_EQ(to_string(Form::two_bit), "two-bit");
+  EXPECT_EQ(to_string(Form::three_trits), "three-trits");
+}
+
 TEST(TernaryWeights, CodesAreTheSignAboveTheThreshold) {
   for (const FloatType type : kTypes) {
     const Words words(type, 333, 1);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <random>
 
 #include "bench/compare/distributions.h"
@@ -89,6 +90,34 @@ TEST(BenchEstimate, AlternatingRunsAreJudgedBesideATrend) {
   EXPECT_LE(e->degrees, 5);
   EXPECT_GT(e->degrees, 4);
   EXPECT_NEAR(e->share, 0.9, 1e-12);
+}
+
+// From 3 pairs on a straight trend costs nothing, from 5 on a curved one; fewer runs are not enough
+// to tell the noise beside it.
+TEST(BenchEstimate, TheMorePairsTheMoreOfATrendIsTakenOut) {
+  const auto error = [](std::size_t pairs, const std::function<double(double)>& trend) {
+    std::vector<RunValue> base, candidate;
+    for (std::size_t i = 0; i < pairs; ++i)
+      for (const std::size_t place : {0u, 1u}) {
+        const double when = static_cast<double>(2 * i + place);
+        if (place == i % 2)
+          base.push_back({when, trend(when)});
+        else
+          candidate.push_back({when, trend(when) + 0.5});
+      }
+    const auto e = estimate(base, candidate, 0);
+    EXPECT_EQ(e->design, Design::paired) << pairs;
+    if (e->standard_error < 1e-9) {
+      EXPECT_NEAR(e->difference, 0.5, 1e-9) << pairs;
+    }
+    return e->standard_error;
+  };
+  const auto straight = [](double when) { return 1 + 0.1 * when; };
+  const auto curved = [](double when) { return 1 + 0.01 * when * when; };
+  EXPECT_GT(error(2, straight), 1e-3);
+  for (const std::size_t pairs : {3u, 4u, 5u}) EXPECT_LT(error(pairs, straight), 1e-9) << pairs;
+  for (const std::size_t pairs : {3u, 4u}) EXPECT_GT(error(pairs, curved), 1e-3) << pairs;
+  for (const std::size_t pairs : {5u, 6u}) EXPECT_LT(error(pairs, curved), 1e-9) << pairs;
 }
 
 // Expected: scipy.stats.ttest_ind(c, b, equal_var=False).

@@ -54,12 +54,23 @@ TEST(BenchSweep, WhatDiffersInMoreOrTooLittleIsNone) {
 }
 
 TEST(BenchSweep, SizesMayGrowTogether) {
-  std::vector<RunRecord> runs;
-  for (const std::uint64_t size : {512, 1024, 2048})
-    runs.push_back(run_at({{"m", size}, {"n", size}, {"k", size}}, 100));
-  const auto sweeps = sweeps_of(runs);
-  ASSERT_EQ(sweeps.size(), 1u);
-  EXPECT_EQ(sweeps[0].axis, "k = m = n");
+  struct {
+    std::vector<std::string> sizes;
+    const char* axis;
+  } const kCases[] = {{{"m"}, "m"}, {{"m", "n"}, "m = n"}, {{"m", "n", "k"}, "k = m = n"}};
+  for (const auto& [names, axis] : kCases) {
+    std::vector<RunRecord> runs;
+    for (const std::uint64_t size : {512, 1024, 2048}) {
+      std::map<std::string, std::uint64_t> shape;
+      for (const auto& name : names) shape[name] = size;
+      runs.push_back(run_at(shape, 100));
+    }
+    const auto sweeps = sweeps_of(runs);
+    ASSERT_EQ(sweeps.size(), 1u) << axis;
+    EXPECT_EQ(sweeps[0].axis, axis);
+    EXPECT_EQ(sweeps[0].workload.shape, (std::map<std::string, std::uint64_t>{})) << axis;
+    EXPECT_EQ(sweeps[0].older, 0u) << axis;
+  }
 }
 
 TEST(BenchSweep, OfOneSizeTheLatestCounts) {

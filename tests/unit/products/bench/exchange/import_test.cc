@@ -170,6 +170,19 @@ TEST(BenchImport, LlamaBenchOfOtherTestsIsNotPooled) {
   // What is told apart already needs no more.
   EXPECT_EQ(two(R"(, "n_gen": 1, "build_commit": "a")", R"(, "n_gen": 2, "build_commit": "b")"),
             (Ids{"llama n_prompt=8 n_gen=1", "llama n_prompt=8 n_gen=2"}));
+  // A fact of the whole run is in an id only if nothing else distinguishes the tests.
+  for (const char* field : {"cpu_info", "gpu_info", "backends", "build_commit", "build_number"}) {
+    const auto item = [&](const char* value, const char* mode) {
+      return fmt::format(R"(, "{}": "{}", "split_mode": "{}")", field, value, mode);
+    };
+    EXPECT_EQ(two(item("A", "row").c_str(), item("B", "layer").c_str()),
+              (Ids{"llama n_prompt=8 split_mode=row", "llama n_prompt=8 split_mode=layer"}))
+        << field;
+    EXPECT_EQ(two(item("A", "row").c_str(), item("B", "row").c_str()),
+              (Ids{fmt::format("llama n_prompt=8 {}=A", field),
+                   fmt::format("llama n_prompt=8 {}=B", field)}))
+        << field;
+  }
   const auto same = imported("[" + llama_test("", 1) + "," + llama_test("", 2) + "]");
   ASSERT_EQ(same.stacks.size(), 1u);
   EXPECT_EQ(same.stacks[0].repeats.size(), 2u);

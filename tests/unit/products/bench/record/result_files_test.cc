@@ -76,6 +76,18 @@ TEST_F(BenchResults, ATagIsNotHiddenByWhatIsCalledLikeIt) {
   std::filesystem::current_path(before);
 }
 
+// Runs are <id>__<tag>.json (docs/bench.md).
+TEST_F(BenchResults, OtherFilesOfTheFolderAreNoRuns) {
+  save("a", "r1", "2026-03-01T12:00:01Z");
+  for (const char* name : {"r1__a.txt", "r1__b.json.bak", "r1__c", "r1_d.json", "__", "e.json"})
+    std::filesystem::copy(folder_ + "/r1__a.json", folder_ + "/" + name);
+  EXPECT_EQ(found(folder_), "r1 ");
+  EXPECT_EQ(found("a"), "r1 ");
+  EXPECT_TRUE(found("b").ends_with("; tags there: a")) << found("b");
+  EXPECT_EQ(tag_in_name(folder_ + "/r1__a.json"), "a");
+  EXPECT_EQ(tag_in_name(folder_ + "/r1__a.txt"), "");
+}
+
 TEST_F(BenchResults, ARenamedFileHasTheTagOfItsName) {
   save("a", "r1", "2026-03-01T12:00:01Z");
   std::filesystem::rename(folder_ + "/r1__a.json", folder_ + "/r1__b.json");

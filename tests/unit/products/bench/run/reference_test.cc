@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "bench/run/inputs.h"
@@ -227,6 +228,22 @@ TEST(Reference, AcceptsAFifthMoreThanTheRoundingsOfTheWorkload) {
     EXPECT_EQ(other_work({}, expected, std::vector{accepted}), std::nullopt) << accepted;
   for (const double refused : {98.79, 101.21})
     EXPECT_NE(other_work({}, expected, std::vector{refused}), std::nullopt) << refused;
+}
+
+// docs/bench-run.md, "Digests": every ceil(rows / 2048)-th row counts.
+TEST(Reference, OfAnAttentionAFewThousandRowsCount) {
+  struct {
+    std::uint64_t rows, every;
+  } const kCases[] = {{2047, 1}, {2048, 1}, {2049, 2}, {4096, 2}, {4097, 3}};
+  for (const auto& [rows, every] : kCases)
+    for (const Task task : {Task::attention, Task::gemm})
+      for (const std::uint64_t row : {0u, 1u, 2u, 3u, 6u}) {
+        Output output{rows, 64, std::vector<float>(rows * 64)};
+        output.values[row * 64] = 1;
+        const auto digest = digest_of(small(task), std::span(&output, 1));
+        const bool counts = std::ranges::any_of(digest, [](double value) { return value != 0; });
+        EXPECT_EQ(counts, task != Task::attention || row % every == 0) << rows << " " << row;
+      }
 }
 
 TEST(Reference, WantsAllNumbers) {

@@ -180,6 +180,8 @@ TEST(Census, IsNotTakenInByLookAlikes) {
   }
   EXPECT_EQ(summary(raw("CCOB__CLANG_OFFLOAD_BUNDLE__.version 8.0 but no target")), "");
   EXPECT_EQ(summary(raw(".version %d.%d\n.target sm_%d")), "");
+  EXPECT_EQ(summary(bundle({})), "");  // of no entries
+  EXPECT_EQ(summary(raw("__CLANG_OFFLOAD_BUNDLE__")), "");
 }
 
 TEST(Census, SaysWhatIsDamaged) {
@@ -193,6 +195,21 @@ TEST(Census, SaysWhatIsDamaged) {
             fmt::format("the fat_binary at byte 0: its entry 1 at byte {} is damaged", second));
 }
 
+// As in a library whose every object file holds the same architectures.
+TEST(Census, CodeOfTheSameKindsIsDistinguishedOnce) {
+  std::vector<std::pair<std::string, Data>> entries;
+  for (int i = 0; i < 1024; ++i)
+    entries.emplace_back(fmt::format("hip-amdgcn-amd-amdhsa--gfx{:04}", i), raw("x"));
+  const Data one = bundle(entries);
+  Data file;
+  for (int i = 0; i < 300; ++i) append(file, one);  // 307,200 pieces of code, of 1024 kinds
+  const FileReport report = inspect_bytes("file", file);
+  EXPECT_EQ(report.problems, std::vector<std::string>());
+  ASSERT_EQ(report.groups.size(), 1u);
+  EXPECT_EQ(report.groups[0].count, 300u);
+  EXPECT_EQ(report.groups[0].codes.size(), 1024u);
+}
+
 // However the bytes come, what is found is the same.
 TEST(Census, IsTheSameOfAStream) {
   Data file = raw("start");
@@ -200,11 +217,20 @@ TEST(Census, IsTheSameOfAStream) {
   append(file, Data((1u << 20) - file.size() - 3, 0xaa));  // the next lies across a window's end
   append(file, fat_binary({cubin_entry(86, 0, 'l')}));
   append(file, zstd(cubin({.architecture = 90, .suffix = 'a', .code_bytes = 3u << 20})));
+  // A frame that takes more than one look, and as many bytes as are asked for.
+  Data large = cubin({.architecture = 89, .constant_bytes = 3u << 20});
+  std::mt19937 random(7);
+  for (std::size_t i = 1024; i < large.size() - 1024; ++i)
+    large[i] = static_cast<std::uint8_t>(random());
+  large = zstd(large);
+  ASSERT_GT(large.size(), 2u << 20);
+  append(file, large);
   append(file, cubin({.architecture = 100, .code_bytes = 2u << 20}));
   append(file, raw(ptx(75)));
   MemorySource memory(file);
   const Census wanted = take_census(memory, {});
-  ASSERT_EQ(wanted.groups.size(), 5u);
+  ASSERT_EQ(wanted.groups.size(), 6u);
+  EXPECT_EQ(wanted.groups[3].bytes, large.size());
   for (const std::size_t piece : {std::size_t{1}, std::size_t{4096}, std::size_t{1} << 22}) {
     std::size_t at = 0;
     StreamSource stream([&](std::span<std::uint8_t> to) -> Result<std::size_t> {

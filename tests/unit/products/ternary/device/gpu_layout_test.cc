@@ -131,6 +131,28 @@ TEST(GemvPlan, streams_as_long_as_a_stage_fits_beside_the_activations) {
   EXPECT_EQ(streams, (kLimit - kStage - 64) / 128);
 }
 
+// Of a block in KiB, from the CUDA C++ programming guide's table; a kernel's own variables take up
+// to one of them.
+TEST(GemvPlan, streams_as_long_as_a_block_of_that_capability_has_room) {
+  for (const auto& [capability, kib] : {std::pair{80, 163u},
+                                        {86, 99u},
+                                        {87, 163u},
+                                        {89, 99u},
+                                        {90, 227u},
+                                        {100, 227u},
+                                        {103, 227u},
+                                        {120, 99u}}) {
+    const std::int64_t room =
+        (kib - 1) * 1024 - (capability < 90 ? 0 : kStreamWarps * kStreamPieceTiles * kTileBytes);
+    const std::int64_t cols = (room - kTileRows * 4) / kTileCols * kTileCols;
+    const GemvPlan plan = gemv_plan(nvidia(capability), {28672, cols}, 1);
+    EXPECT_TRUE(plan.streams) << capability;
+    EXPECT_LE(plan.shape.shared_bytes, (kib - 1) * 1024) << capability;
+    EXPECT_FALSE(gemv_plan(nvidia(capability), {28672, cols + kTileCols}, 1).streams) << capability;
+  }
+  EXPECT_FALSE(gemv_plan(nvidia(75), {28672, 128}, 1).streams);
+}
+
 TEST(GemvPlan, quantises_in_the_product_where_that_is_quicker) {
   const auto fuses = [](const DeviceInfo& device, Shape weights, std::int64_t rows) {
     const auto products = gpu_products();

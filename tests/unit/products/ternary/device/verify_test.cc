@@ -380,6 +380,37 @@ TEST(VerifySuite, nan_that_is_accepted_is_found) {
   EXPECT_EQ(run.all().failed(), Names{"refusals"});
 }
 
+TEST(VerifySuite, sizes_that_are_wrong_by_one_and_accepted_are_found) {
+  class Lenient final : public Forwarding {
+    Result<void> multiply(const BackendWeights& w, const FloatView& a, std::int64_t rows,
+                          OutputView out) override {
+      const auto wanted = static_cast<std::size_t>(rows * w.shape().cols) * bytes_of(a.type);
+      if (a.bytes.size() + bytes_of(a.type) == wanted) return {};
+      return gpu_.multiply(w, a, rows, out);
+    }
+  };
+  Short run(std::make_unique<Lenient>());
+  EXPECT_EQ(run.all().failed(), Names{"refusals"});
+  EXPECT_TRUE(run.reason(CheckId::refusals).starts_with("one activation too few was accepted"))
+      << run.reason(CheckId::refusals);
+}
+
+TEST(VerifySuite, a_difference_is_told_with_the_groups_of_its_scales) {
+  const auto reason = [](std::int64_t group) {
+    auto control = std::make_shared<FakeGpuControl>();
+    control->spoil = [](OutputView out) { out.bytes.back() ^= std::byte{1}; };
+    Subject subject;
+    SubjectRun run(subject, std::make_unique<FakeGpu>(control));
+    run.epilogue({1, 17, 96}, group, 4);
+    for (const CheckResult& result : run.results())
+      if (result.check == "epilogue") return result.reason;
+    return std::string();
+  };
+  EXPECT_NE(reason(32).find(", groups of 32, f32: element (0, 16)"), std::string::npos)
+      << reason(32);
+  EXPECT_EQ(reason(0).find("groups"), std::string::npos) << reason(0);
+}
+
 TEST(VerifySuite, a_lost_device_fails_and_is_not_asked_again) {
   auto control = std::make_shared<FakeGpuControl>();
   control->errors = {ErrorKind::device_lost};

@@ -109,6 +109,52 @@ TEST(GgufRead, ImpossibleTensorsAreRefused) {
   EXPECT_EQ(kind_of([](Builder& b) { b.u32("general.alignment", 48); }), ErrorKind::bad_input);
 }
 
+// Blocks lie along the first dimension.
+TEST(GgufRead, RowsAreWholeBlocks) {
+  const auto message = [](std::vector<std::uint64_t> dims) {
+    Builder builder;
+    builder.tensor("w", std::move(dims), kTq2, std::string(66 * 256, '\0'));
+    const std::string bytes = builder.build();
+    const auto file = read(bytes_of(bytes));
+    return file ? "" : file.error().message;
+  };
+  EXPECT_EQ(message({256, 3}), "");
+  EXPECT_EQ(message({512}), "");
+  EXPECT_TRUE(message({128, 256}).ends_with("has rows of 128, and TQ2_0 blocks of 256"))
+      << message({128, 256});
+  EXPECT_TRUE(message({384, 512}).ends_with("has rows of 384, and TQ2_0 blocks of 256"))
+      << message({384, 512});
+}
+
+// ggml's GGML_TYPE_* and llama.h's LLAMA_FTYPE_MOSTLY_*, of llama.cpp and of bitnet.cpp's copy.
+TEST(GgufRead, TypesHaveTheNumbersOfTheirSources) {
+  struct {
+    FormatId format;
+    std::uint32_t type, file_type;
+  } const kCases[] = {
+      {FormatId::tq1_0, 34, 36},
+      {FormatId::tq2_0, 35, 37},
+      {FormatId::tl1_bitnet_cpp, 38, 38},
+      {FormatId::tl2_bitnet_cpp, 39, 39},
+      {FormatId::i2s_x86, 36, 40},
+      {FormatId::i2s_arm, 36, 40},
+      {FormatId::i2s_four_row, 36, 40},
+      {FormatId::i2s_bitnet_rs, 36, 40},
+      {FormatId::i2s_bitnet_rs_split, 36, 40},
+      {FormatId::i2s_bitnet_rs_inline, 36, 40},
+      {FormatId::i2s_qk256, 36, 40},
+  };
+  for (const auto& [format, type, file_type] : kCases) {
+    const auto stored = stored_as(format);
+    ASSERT_TRUE(stored) << static_cast<int>(format);
+    EXPECT_EQ(stored->type, type) << static_cast<int>(format);
+    EXPECT_EQ(stored->file_type, file_type) << static_cast<int>(format);
+    EXPECT_EQ(stored->container, Container::gguf) << static_cast<int>(format);
+    EXPECT_EQ(stored->format,
+              format == FormatId::i2s_bitnet_rs ? FormatId::i2s_bitnet_rs_split : format);
+  }
+}
+
 TEST(GgufRead, OverlapAndMisalignmentAreTold) {
   Builder builder = sample_file(FormatId::tq2_0, kTq2);
   builder.infos[2].offset = builder.infos[1].offset + 31;

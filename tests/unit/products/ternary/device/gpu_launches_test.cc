@@ -1,0 +1,208 @@
+// Which kernels an engine prepares and launches, on devices that run none.
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "device/cpu_device.h"
+#include "device/device_proxy.h"
+#include "kernels/ternary_kernels.h"
+#include "ternary/device/gpu_engine.h"
+#include "ternary/device/gpu_gemm.h"
+
+namespace gpuready::ternary {
+namespace {
+
+// Memory of the host; of kernels it is only noted that they were asked for.
+class NotedDevice final : public DeviceProxy {
+ public:
+  struct Launch {
+    std::string_view kernel;
+    LaunchShape shape;
+  };
+
+  NotedDevice(std::unique_ptr<Device> inner, std::string executor, std::optional<int> capability)
+      : DeviceProxy(*inner), owned_(std::move(inner)), info_(owned_->info()) {
+    info_.executor = std::move(executor);
+    info_.compute_capability = capability;
+    info_.units = 132;
+  }
+  const DeviceInfo& info() const override { return info_; }
+  Result<void> prepare(const Kernel& kernel) override {
+    prepared.insert(kernel.name);
+    return {};
+  }
+  Result<unsigned> resident_blocks(const Kernel& kernel, unsigned, unsigned) override {
+    prepared.insert(kernel.name);
+    return 1u;
+  }
+  Result<void> launch(StreamId, const Kernel& kernel, const LaunchShape& shape, const void*,
+                      std::size_t) override {
+    launches.push_back({kernel.name, shape});
+    return {};
+  }
+
+  std::set<std::string_view> prepared;
+  std::vector<Launch> launches;
+
+ private:
+  std::unique_ptr<Device> owned_;
+  DeviceInfo info_;
+};
+
+// An engine on a device of this capability, with weights whose groups of `group` columns have a
+// scale each; 0: with one scale.
+struct NotedEngine {
+  static constexpr std::int64_t kCols = 1024, kRows = 40;
+
+  explicit NotedEngine(std::optional<int> capability, std::int64_t group = 128,
+                       float first_scale = 1, std::string executor = "cuda")
+      : device(make_cpu_device({.threads = 1}), std::move(executor), capability),
+        engine(*GpuEngine::create(device)),
+        weights(*engine.load(codes(group, first_scale))) {}
+  static Codes codes(std::int64_t group, float first_scale) {
+    Codes all{{kRows, kCols}, std::vector<std::int8_t>(kRows * kCols, 1), group, {1}};
+    if (group == 0) return all;
+    all.scales.resize(static_cast<std::size_t>(kRows * kCols / group));
+    for (std::size_t i = 0; i < all.scales.size(); ++i)
+      all.scales[i] = i == 0 ? first_scale : static_cast<float>(1 + i % 3);
+    return all;
+  }
+  GpuOutput output(std::int64_t rows, OutputType type) {
+    const auto bytes = static_cast<std::uint64_t>(rows * kRows) * element_bytes(type);
+    buffers.push_back(*DeviceBuffer::make(device, bytes));
+    return {type, {buffers.back().address(), bytes}};
+  }
+  // What is launched to multiply that many rows of codes.
+  std::vector<NotedDevice::Launch> launched(std::int64_t rows) {
+    const auto room = *engine.allocate_activations(rows, kCols);
+    device.launches.clear();
+    const auto done = engine.multiply({}, weights, room, rows, output(rows, OutputType::f32));
+    EXPECT_TRUE(done) << done.error().message;
+    return device.launches;
+  }
+  // The same of values that are not quantised.
+  std::vector<std::string_view> launched_for_values(std::int64_t rows) {
+    const auto room = *engine.allocate_activations(rows, kCols);
+    const auto values =
+        *DeviceBuffer::make(device, static_cast<std::uint64_t>(rows * kCols) * sizeof(float));
+    device.launches.clear();
+    const auto done = engine.multiply({}, weights, values.range(), FloatType::f32, room, rows,
+                                      output(rows, OutputType::f32));
+    EXPECT_TRUE(done) << done.error().message;
+    std::vector<std::string_view> kernels;
+    for (const auto& each : device.launches) kernels.push_back(each.kernel);
+    return kernels;
+  }
+
+  NotedDevice device;
+  GpuEngine engine;
+  GpuWeights weights;
+  std::vector<DeviceBuffer> buffers;
+};
+
+constexpr std::int64_t kSomeRows[] = {1, 2, 4, 5, 16, kMatrixRows, 300};
+
+// A product may be captured into a graph, and a capture forbids to load code.
+TEST(GpuLaunches, weights_by_group_are_ready_for_any_number_of_rows) {
+  for (const int capability : {61, 80, 90})
+    for (const std::int64_t group : {32, 64, 128, 256}) {
+      NotedEngine engine(capability, group);
+      const auto prepared = engine.device.prepared;
+      for (const std::int64_t rows : kSomeRows)
+        for (const auto& launch : engine.launched(rows))
+          EXPECT_TRUE(prepared.contains(launch.kernel))
+              << launch.kernel << " " << capability << " " << rows;
+    }
+}
+
+TEST(GpuLaunches, products_by_group_take_the_kernel_of_their_rows) {
+  const auto one = kTernaryGrouped1.name, four = kTernaryGrouped4.name,
+             sixteen = kTernaryGrouped16.name;
+  struct {
+    int capability;
+    std::int64_t rows;
+    std::string_view kernel;
+  } const kCases[] = {{61, 1, one},
+                      {61, 2, four},
+                      {61, 300, four},
+                      {75, 300, four},
+                      {80, 1, one},
+                      {80, 2, four},
+                      {80, 4, four},
+                      {80, 5, sixteen},
+                      {80, 16, sixteen},
+                      {80, 300, sixteen},
+                      {89, kMatrixRows, sixteen},
+                      {90, 1, one},
+                      {90, 4, four},
+                      {90, 16, sixteen},
+                      {120, 300, sixteen}};
+  for (const auto& [capability, rows, kernel] : kCases) {
+    const auto launches = NotedEngine(capability).launched(rows);
+    ASSERT_EQ(launches.size(), 1u) << capability << " " << rows;
+    EXPECT_EQ(launches[0].kernel, kernel) << capability << " " << rows;
+    // Up to 4 rows a further warp adds (ternary_params.h).
+    const bool adds_apart = kernel != sixteen;
+    EXPECT_EQ(launches[0].shape.threads, 32 * (kGroupedWarps + (adds_apart ? 1 : 0))) << kernel;
+    EXPECT_EQ(launches[0].shape.overlaps, adds_apart) << kernel;
+    EXPECT_LE(launches[0].shape.shared_bytes, 48u * 1024) << kernel;
+  }
+}
+
+// Only compute capability 9.0 has wgmma, and it would lose the smallest scales.
+TEST(GpuLaunches, products_by_group_are_by_matrix_tiles_where_there_is_wgmma) {
+  const auto kernel_of = [](NotedEngine engine, std::int64_t rows) {
+    const auto launches = engine.launched(rows);
+    return launches.empty() ? std::string_view() : launches.back().kernel;
+  };
+  const auto grouped = kTernaryGrouped16.name;
+  for (const std::int64_t rows : {kMatrixRows, std::int64_t{300}}) {
+    EXPECT_NE(kernel_of(NotedEngine(90), rows), grouped) << rows;
+    EXPECT_EQ(kernel_of(NotedEngine(90, 128, kLeastWgmmaScale / 2), rows), grouped) << rows;
+    EXPECT_NE(kernel_of(NotedEngine(90, 128, kLeastWgmmaScale), rows), grouped) << rows;
+    EXPECT_NE(kernel_of(NotedEngine(90, 128, 0), rows), grouped) << rows;
+    EXPECT_EQ(kernel_of(NotedEngine(80), rows), grouped) << rows;
+    EXPECT_EQ(kernel_of(NotedEngine(100), rows), grouped) << rows;
+  }
+  EXPECT_EQ(kernel_of(NotedEngine(90), kMatrixRows - 1), grouped);
+}
+
+TEST(GpuLaunches, values_are_quantised_in_the_product_or_before_it) {
+  using Kernels = std::vector<std::string_view>;
+  EXPECT_EQ(NotedEngine(90, 0).launched_for_values(1), Kernels{kTernaryStreamValues1.name});
+  EXPECT_EQ(NotedEngine(90, 0).launched_for_values(4), Kernels{kTernaryStreamValues8.name});
+  EXPECT_EQ(NotedEngine(90, 0).launched_for_values(16),
+            (Kernels{kTernaryActivations.name, kTernaryStream16.name}));
+  EXPECT_EQ(NotedEngine(61, 0).launched_for_values(1),
+            (Kernels{kTernaryActivations.name, kTernaryGemv1.name}));
+  EXPECT_EQ(NotedEngine(90).launched_for_values(1),
+            (Kernels{kTernaryActivations.name, kTernaryGrouped1.name}));
+}
+
+TEST(GpuLaunches, f16_and_what_is_added_are_of_cuda) {
+  for (const char* executor : {"cuda", "vulkan"}) {
+    const bool cuda = std::string_view(executor) == "cuda";
+    NotedEngine engine(cuda ? std::optional(90) : std::nullopt, 0, 1, executor);
+    const auto room = *engine.engine.allocate_activations(1, NotedEngine::kCols);
+    const auto kind = [&](GpuOutput out) {
+      const auto done = engine.engine.multiply({}, engine.weights, room, 1, out);
+      return done ? std::optional<ErrorKind>() : done.error().kind;
+    };
+    const auto refused = cuda ? std::nullopt : std::optional(ErrorKind::unsupported_tier);
+    for (const OutputType type : {OutputType::int32, OutputType::f32, OutputType::bf16})
+      EXPECT_EQ(kind(engine.output(1, type)), std::nullopt) << executor;
+    EXPECT_EQ(kind(engine.output(1, OutputType::f16)), refused) << executor;
+    const GpuOutput::Addend addend{engine.output(1, OutputType::f32).memory, FloatType::f32};
+    GpuOutput with_bias = engine.output(1, OutputType::f32), with_residual = with_bias;
+    with_bias.bias = addend;
+    with_residual.residual = addend;
+    EXPECT_EQ(kind(with_bias), refused) << executor;
+    EXPECT_EQ(kind(with_residual), refused) << executor;
+  }
+}
+
+}  // namespace
+}  // namespace gpuready::ternary
