@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "base/text.h"
 #include "host/recording/recording.h"
@@ -408,7 +409,8 @@ std::string Redactor::numbered(std::string_view word, Kind kind, bool is_read) c
   constexpr std::size_t kRequesterDigits = 4;  // "id=00e0": bus, device and function
   const bool requester =
       is_read && word.size() == kRequesterDigits && std::ranges::all_of(word, is_hex);
-  return requester ? std::string(word) : std::string();
+  const bool size = is_read && std::has_single_bit(parse_uint(word).value_or(0));  // "524288"
+  return requester || size ? std::string(word) : std::string();
 }
 
 std::string Redactor::word(std::string_view word, Kind kind, bool is_read) {

@@ -309,7 +309,7 @@ TEST(GpuNodes, AGroupThatAUserNamespaceDoesNotKnowIsKeptFromTheHost) {
     const auto found = std::ranges::find(findings, "device-node-permission", &Finding::id);
     ASSERT_NE(found, findings.end()) << group;
     EXPECT_EQ(contains(found->command.value_or(""), "keep-groups"), kept) << group;
-    EXPECT_EQ(contains(found->cure.value_or(""), "Keep the host's groups"), kept) << group;
+    EXPECT_EQ(contains(found->cure.value_or(""), "with that user's groups"), kept) << group;
   }
 }
 
