@@ -110,7 +110,9 @@ RUN = {
         "$ gpuready doctor --replay": Run(fails={"gpuready doctor": (1,)}),
         "$ gpuready pack explain": Run(CUBLAS, fails={"pack explain": (1,)}),
         "# every installed stack": Run("", {
-            " \\\n  --stack torch_compile": "", " --stack torch_compile": "", **SMALL, **LOOP}, UNDECIDED),
+            " \\\n  --stack torch_compile": "", " --stack torch_compile": "",
+            "compare base idea": "compare base idea --allow load",  # other tests may run beside one side only
+            **SMALL, **LOOP}, UNDECIDED),
         "# which devices can be": Run(DRIVER + CONSOLE + "guest.log", {
             "vm list": f"vm list {HOST}", "17:00.0": f"17:00.0 {HOST}", "DRIVER": "driver"}),
         "# the library too": Run("", {  # the tree is built
