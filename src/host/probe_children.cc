@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "base/clock.h"
 #include "base/text.h"
 #include "jobs/helper.h"
 
@@ -91,13 +90,10 @@ void ProbeChildren::start(const ProbeRequest& request) {
 
 ProbeChildren::Child ProbeChildren::take(const ProbeRequest& request) {
   auto found = find(request);
-  if (request.again && found != waiting_.end() && found->job) {
-    found->job->limit({.time = request.timeout});
-    poll_jobs({&*found->job}, Clock::now());
-    if (found->job->finished()) {  // it died meanwhile
-      waiting_.erase(found);
-      found = waiting_.end();
-    }
+  if (request.again && found != waiting_.end() && found->job &&
+      !found->job->resume({.time = request.timeout})) {
+    waiting_.erase(found);
+    found = waiting_.end();
   }
   if (found == waiting_.end()) {
     start(request);

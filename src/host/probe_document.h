@@ -66,10 +66,10 @@ Result<ProbeDocument> probe_document_from_json(const Json& doc, std::string_view
 // From the lines on the wire, complete or cut short anywhere. Lines that are not JSON are ignored.
 ProbeDocument probe_document_from_lines(std::string_view text, std::string_view probe);
 
-// Writes the wire format from inside a probe child.
-inline constexpr std::string_view kProbeAgain =
-    "--again";  // an answer for each line on the channel
+// The option of a probe that gives an answer for each line on its channel.
+inline constexpr std::string_view kProbeAgain = "--again";
 
+// Writes the wire format from inside a probe child.
 class ProbeWriter {
  public:
   ProbeWriter(int descriptor, std::string_view probe);

@@ -263,6 +263,11 @@ void RunningJob::limit(const JobLimits& limits) {
   state_->time_is_over = in(limits.time, Clock::now());
   limit_silence(limits.silence);
 }
+bool RunningJob::resume(const JobLimits& limits) {
+  limit(limits);
+  poll_jobs({this}, Clock::now());
+  return !finished();
+}
 void RunningJob::limit_silence(std::optional<milliseconds> silence) {
   state_->silence = silence;
   state_->last_output = Clock::now();

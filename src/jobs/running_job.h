@@ -30,6 +30,9 @@ class RunningJob {
 
   void enter(std::string step);         // what it does now, for JobOutcome::step
   void limit(const JobLimits& limits);  // from now on; both clocks start again
+  // Of a job that was not polled meanwhile: whether it still runs, with these limits from now on.
+  // The kernel may have killed it, first of all where memory runs out.
+  bool resume(const JobLimits& limits);
   void limit_silence(std::optional<std::chrono::milliseconds> silence);
   void stop();  // asks by SIGTERM, once; kills what still runs three seconds later
   void kill();  // SIGKILL to the whole group

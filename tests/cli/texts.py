@@ -5,7 +5,7 @@ usage: texts.py SOURCE_FOLDER GPUREADY
 
 "$ COMMAND" is run, and the lines up to the next one are its output and, unless 0, "exit N"; "% COMMAND" prepares. All
 of a session runs in one empty folder with links to gpuready, gpuready-guest and tests. GPUREADY_UPDATE_EXPECTED=1
-writes the files anew: read the difference.
+writes today's outputs into the files: read the difference.
 """
 import os
 import pathlib

@@ -698,13 +698,7 @@ std::vector<Match> modules_refused(const Facts& facts) {
 
 // With neither modules nor libraries there is nothing to rebuild.
 void by_origin(const Machine& machine, Match& match) {
-  if (machine.nvidia.modules_from == "none" && machine.nvidia.libraries.empty() &&
-      !is_talos(machine)) {
-    match.cure = "Install NVIDIA's driver, and load it.";
-    match.command = "{do:install-driver}";
-    if (const auto options = options_left_over(machine); !options.empty())
-      by_options(options, match);
-  } else if (is_talos(machine)) {
+  if (is_talos(machine)) {
     match.explanation =
         "Talos loads only modules that were built with exactly its own version. The image has none "
         "of NVIDIA's that fits, or nothing loads it.";
@@ -715,6 +709,11 @@ void by_origin(const Machine& machine, Match& match) {
         "nvidia-open-gpu-kernel-modules and nvidia-container-toolkit. Name nvidia, nvidia_uvm, "
         "nvidia_drm and nvidia_modeset in machine.kernel.modules, so that they are loaded.";
     match.command = "";
+  } else if (machine.nvidia.modules_from == "none" && machine.nvidia.libraries.empty()) {
+    match.cure = "Install NVIDIA's driver, and load it.";
+    match.command = "{do:install-driver}";
+    if (const auto options = options_left_over(machine); !options.empty())
+      by_options(options, match);
   } else if (auto found = obstacle(machine)) {
     match.title = found->title;
     take(std::move(*found), match);

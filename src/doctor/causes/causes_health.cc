@@ -468,7 +468,7 @@ bool are_peers(const Gpu& gpu, const Gpu& other) {
   return !known;
 }
 
-// Sizes of clouds that bridge all GPUs of this model that a virtual machine has, by so many links.
+// Sizes of clouds in which bridges of NVLink join all GPUs of this model, and the links of a GPU.
 struct BridgedSize {
   std::string_view cloud, model;
   int links;

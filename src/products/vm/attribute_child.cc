@@ -81,11 +81,7 @@ int run_attribute_child(std::span<const std::string> args) {
 Result<JobOutcome> AttributeChild::exchange(const AttributeRequest& request,
                                             std::chrono::milliseconds deadline) {
   const auto start = Clock::now();
-  if (child_) {  // it may have died since: the kernel kills it first if memory runs out
-    child_->limit({.time = deadline});
-    poll_jobs({&*child_}, start);
-  }
-  if (!child_ || child_->finished()) {
+  if (!child_ || !child_->resume({.time = deadline})) {
     Job job = helper_job({kAttributeChild});
     job.limits.time = deadline;
     child_ = TRY(RunningJob::start(job));
