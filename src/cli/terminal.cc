@@ -11,13 +11,21 @@ namespace gpuready::cli {
 namespace {
 
 std::atomic<bool> interrupt_flag{false};
-static_assert(std::atomic<bool>::is_always_lock_free, "set from a signal handler");
+std::atomic<double> interrupted_at{0};  // of monotonic_ms(); 0: not yet
+static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<double>::is_always_lock_free,
+              "set from a signal handler");
+
+// timeout(1) and others signal the process and then its group: both ask once.
+constexpr double kOneRequestMs = 1000;
 
 void on_signal(int number) {
-  if (interrupt_flag.exchange(true)) {  // asked twice: do not make the user wait
-    std::signal(number, SIG_DFL);
+  const double now = monotonic_ms();
+  double first = 0;
+  if (!interrupted_at.compare_exchange_strong(first, now) && now - first > kOneRequestMs) {
+    std::signal(number, SIG_DFL);  // do not make the user wait
     std::raise(number);
   }
+  interrupt_flag = true;
 }
 
 void to_stderr(std::string_view text) {

@@ -11,7 +11,8 @@ namespace gpuready::cli {
 
 // SIGINT, SIGTERM and SIGHUP end every command with Exit::interrupted: at once, since
 // run_command_line() calls this; or, from catch_interrupts() on, as soon as the command has seen
-// interrupted() and has told what it knows. A second signal ends the program then.
+// interrupted() and has told what it knows. A signal more than a second after the first ends the
+// program at once.
 void end_at_interrupts();
 void catch_interrupts();
 std::atomic<bool>& interrupted();

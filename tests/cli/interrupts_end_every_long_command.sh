@@ -19,6 +19,7 @@ ends() {
   sleep 0.2
   ended=$SECONDS
   kill -$signal "$child" 2>/dev/null || die "it ended before: $* $(cat out.txt err.txt)"
+  kill -$signal "$child" 2>/dev/null || true  # as timeout(1) does, which signals the process and its group
   wait "$child" || got=$?
   [ $((SECONDS - ended)) -le "${most:-20}" ] || die "$((SECONDS - ended)) s after the signal: $*"
   [ "$got" = "${want:-130}" ] || die "exit $got instead of ${want:-130}: $*"$'\n'"$(cat out.txt err.txt)"
