@@ -218,7 +218,7 @@ class Source:
 
     def changes(self, function):
         body = next((c for c in function.get_children() if c.kind == Kind.COMPOUND_STMT), None)
-        if body is None:
+        if body is None or self.text_of(body)[:1] != "{":  # or "= default"
             return
         besides = self.no_constant(function)
         start = self.span(body)[0] + 1

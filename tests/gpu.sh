@@ -64,7 +64,7 @@ fi
 judge "standard level: all tests" json standard "$binary" "$results" "$gpus"
 judge "selftest: every fault is found" json selftest "$binary" "$results" "${GPUREADY_TRIALS:-50}"
 judge "ternary: exact on every GPU" json ternary "$binary" "$results" "$gpus"
-# In full, minutes each, where they were built beside it: ninja bench_ternary_gpu bench_ternary_gemm.
+# In full, minutes each, where they were built beside it: ninja bench_ternary_gpu bench_ternary_gemm, which `ninja` does not.
 uuid=cuda:$(python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))["machine"]["gpus"][0]["uuid"])' "$results/detect.json")
 in_full() { # NAME PROGRAM ARGUMENTS...
   local name=$1 program=${binary%/*}/$2
