@@ -47,7 +47,7 @@ TEST(ForgedHostLog, ANameOfAProcessWithinADriversLineChangesNoAnswer) {
                              "xe 0000:17:00.0: [drm] Timedout job: seqno=1, in {} [77]",
                              "NVRM: Xid (PCI:0000:17:00): 31, pid=7, name={}, Ch 00000008"})
       forged.push_back(fmt::format(fmt::runtime(line), name, name));
-  test::expect_no_change(answer, forged);
+  test::expect_no_change(answer, {{forged}});
 }
 
 TEST(ForgedHostLog, TheKernelsOwnLinesDoChangeTheAnswer) {
