@@ -32,9 +32,13 @@ std::optional<std::uint64_t> build_of(const LibraryFile& runtime) {
 // By the high byte of their device ids.
 struct Generation {
   std::uint16_t high;
-  std::uint64_t first_build;  // earlier releases came out before these GPUs
+  std::uint64_t first_build;  // whose source lists one of them; earlier ones know none
 };
 constexpr Generation kGenerations[] = {
+    {0x46, 18277},  // Alder Lake: 20.43
+    {0x0b, 21939},  // Ponte Vecchio (Max): 21.50
+    {0x56, 22131},  // Alchemist (Arc A and Flex): 22.01
+    {0xa7, 22682},  // Raptor Lake: 22.11
     {0x7d, 22890},  // Meteor Lake, Arrow Lake: 22.14
     {0x64, 29138},  // Lunar Lake: 24.13
     {0xe2, 29138},  // Battlemage

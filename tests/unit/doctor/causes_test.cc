@@ -822,6 +822,14 @@ TEST(Causes, IntelsRuntimeIsBlamedForWhatItCannotUseOnly) {
   EXPECT_EQ(told(with_runtime(0x56a1, "xe", "6.17.13", "1.14.37020")), unfit) << "DG2 is i915's";
   EXPECT_EQ(told(with_runtime(0x56a1, "xe", "6.17.13", "1.15.39122")), Ids{});
   EXPECT_EQ(told(with_runtime(0xe20b, "xe", "6.14.0", "1.3.27642")), unfit);
+  for (const auto& [device_id, before, first] :
+       {std::tuple{0x4680, "1.0.18276", "1.0.18277"}, std::tuple{0x0bda, "1.2.21938", "1.2.21939"},
+        std::tuple{0x56a1, "1.2.22130", "1.2.22131"}, std::tuple{0xa780, "1.2.22681", "1.2.22682"},
+        std::tuple{0x7d55, "1.3.22889", "1.3.22890"},
+        std::tuple{0xb080, "1.6.31906", "1.6.31907"}}) {
+    EXPECT_EQ(told(with_runtime(device_id, "i915", "6.14.0", before)), unfit) << device_id;
+    EXPECT_EQ(told(with_runtime(device_id, "i915", "6.14.0", first)), Ids{}) << device_id;
+  }
   EXPECT_EQ(told(with_runtime(0xe20b, "xe", "6.14.0", "1.6.35563")), Ids{});
   EXPECT_EQ(told(with_runtime(0xe20b, "xe", "6.14.0", "")), Ids{}) << "nothing is installed";
   EXPECT_EQ(told(with_runtime(0x3e92, "i915", "6.14.0", "1.6.35563")), unfit);
