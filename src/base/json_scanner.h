@@ -116,7 +116,7 @@ class JsonScanner {
       const char* start = at_;
       while (end_ - at_ >= 8 && are_plain(at_)) at_ += 8;
       while (at_ != end_ && is_plain(*at_)) ++at_;
-      text_.append(start, at_);
+      text_.append(start, static_cast<std::size_t>(at_ - start));
       if (take('"')) return true;
       if (!take('\\') || !escape()) return false;
     }
