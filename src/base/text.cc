@@ -8,6 +8,7 @@
 
 namespace gpuready {
 namespace {
+bool is_plain(char c) { return c >= ' ' && c <= '~'; }
 bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r') || c == '\0'; }
 char lower(char c) { return is_upper(c) ? static_cast<char>(c - 'A' + 'a') : c; }
 char upper(char c) { return is_lower(c) ? static_cast<char>(c - 'a' + 'A') : c; }
@@ -117,10 +118,10 @@ std::string printable(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   for (std::size_t i = 0; i < text.size();) {
-    auto plain = i;
-    while (plain < text.size() && text[plain] >= ' ' && text[plain] <= '~') ++plain;
-    out.append(text, i, plain - i);
-    if ((i = plain) == text.size()) break;
+    const auto plain =
+        static_cast<std::size_t>(std::find_if_not(&text[i], text.end(), is_plain) - &text[i]);
+    out.append(text, i, plain);
+    if ((i += plain) == text.size()) break;
     const auto [code, bytes] = read_utf8(text, i);
     const bool shown = code >= ' ' ? !is_deceptive(code) : code == '\n' || code == '\t';
     out += shown ? text.substr(i, bytes) : "?";
