@@ -118,10 +118,11 @@ std::string printable(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   for (std::size_t i = 0; i < text.size();) {
-    const auto plain =
-        static_cast<std::size_t>(std::find_if_not(&text[i], text.end(), is_plain) - &text[i]);
-    out.append(text, i, plain);
-    if ((i += plain) == text.size()) break;
+    const auto rest = text.substr(i);
+    const auto other = std::find_if_not(rest.begin(), rest.end(), is_plain);
+    out.append(rest.begin(), other);
+    i += static_cast<std::size_t>(other - rest.begin());
+    if (other == rest.end()) break;
     const auto [code, bytes] = read_utf8(text, i);
     const bool shown = code >= ' ' ? !is_deceptive(code) : code == '\n' || code == '\t';
     out += shown ? text.substr(i, bytes) : "?";

@@ -222,11 +222,12 @@ bool is_name(std::string_view text) {
 // "nvidia 0000:17:00.0: text", as dev_printk() of the kernel writes it.
 std::optional<LogMessage> of_device(std::string_view line) {
   const auto space = line.find(' ');
-  if (space == line.npos || !is_name(line.substr(0, space))) return std::nullopt;
+  if (space == line.npos) return std::nullopt;
   auto rest = line.substr(space + 1);
   const auto length = address_length(rest);
   if (length == 0 || rest[length - 2] != '.')
     return std::nullopt;  // a device's name has a function
+  if (!is_name(line.substr(0, space))) return std::nullopt;
   rest.remove_prefix(length);
   // Slots' services are devices of their own: "0000:00:1c.0:pcie004".
   if (rest.starts_with(":pcie")) rest.remove_prefix(std::min(rest.find(": "), rest.size()));
