@@ -53,8 +53,11 @@ class Builder {
   }
   bool end_array() {
     if (skipped_ > 0) return close_skipped(Json::array());
-    Json::array_t elements(std::make_move_iterator(frame().values.begin()),
-                           std::make_move_iterator(frame().values.end()));
+    constexpr std::size_t kLong = 1000;  // the frame keeps the memory of shorter ones
+    auto& values = frame().values;
+    if (values.size() >= kLong) return close(Json(std::move(values)));
+    Json::array_t elements(std::make_move_iterator(values.begin()),
+                           std::make_move_iterator(values.end()));
     return close(Json(std::move(elements)));
   }
   bool parse_error(std::size_t, const std::string&, const Json::exception& error) {

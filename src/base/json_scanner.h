@@ -97,14 +97,14 @@ class JsonScanner {
 
   static bool is_plain(char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; }
 
-  // Eight at once, by the highest bit of each byte's difference; it may take plain ones for others.
+  // Eight at once: the lowest other one sets the highest bit of its byte; plain ones set none.
   static bool are_plain(const char* text) {
     constexpr std::uint64_t kOnes = 0x0101010101010101, kHigh = 0x80 * kOnes;
     std::uint64_t bytes;
     std::memcpy(&bytes, text, sizeof bytes);
-    const auto has_zero = [](std::uint64_t value) { return (value - kOnes) & ~value; };
-    const std::uint64_t others = bytes | (bytes - 0x20 * kOnes) | has_zero(bytes ^ (0x7F * kOnes)) |
-                                 has_zero(bytes ^ ('"' * kOnes)) | has_zero(bytes ^ ('\\' * kOnes));
+    const std::uint64_t quotes = bytes ^ ('"' * kOnes), escapes = bytes ^ ('\\' * kOnes);
+    const std::uint64_t others =
+        bytes | (bytes - 0x20 * kOnes) | (bytes + kOnes) | (quotes - kOnes) | (escapes - kOnes);
     return (others & kHigh) == 0;
   }
 
@@ -116,7 +116,7 @@ class JsonScanner {
       const char* start = at_;
       while (end_ - at_ >= 8 && are_plain(at_)) at_ += 8;
       while (at_ != end_ && is_plain(*at_)) ++at_;
-      text_.append(start, at_);
+      text_.append(start, static_cast<std::size_t>(at_ - start));
       if (take('"')) return true;
       if (!take('\\') || !escape()) return false;
     }

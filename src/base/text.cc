@@ -8,15 +8,16 @@
 
 namespace gpuready {
 namespace {
-constexpr std::string_view kBlank{" \t\n\r\v\f\0", 7};
+bool is_plain(char c) { return c >= ' ' && c <= '~'; }
+bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r') || c == '\0'; }
 char lower(char c) { return is_upper(c) ? static_cast<char>(c - 'A' + 'a') : c; }
 char upper(char c) { return is_lower(c) ? static_cast<char>(c - 'a' + 'A') : c; }
 }  // namespace
 
 std::string_view trim(std::string_view text) {
-  const auto first = text.find_first_not_of(kBlank);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  return text.empty() ? std::string_view{} : text;
 }
 
 bool equals_ignore_case(std::string_view a, std::string_view b) {
@@ -117,10 +118,11 @@ std::string printable(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   for (std::size_t i = 0; i < text.size();) {
-    auto plain = i;
-    while (plain < text.size() && text[plain] >= ' ' && text[plain] <= '~') ++plain;
-    out.append(text, i, plain - i);
-    if ((i = plain) == text.size()) break;
+    const auto rest = text.substr(i);
+    const auto other = std::find_if_not(rest.begin(), rest.end(), is_plain);
+    out.append(rest.begin(), other);
+    i += static_cast<std::size_t>(other - rest.begin());
+    if (other == rest.end()) break;
     const auto [code, bytes] = read_utf8(text, i);
     const bool shown = code >= ' ' ? !is_deceptive(code) : code == '\n' || code == '\t';
     out += shown ? text.substr(i, bytes) : "?";

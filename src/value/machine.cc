@@ -1,7 +1,7 @@
 #include "gpuready/machine.h"
 
 #include <array>
-#include <cstdio>
+#include <charconv>
 
 #include "base/text.h"
 
@@ -9,18 +9,32 @@ namespace gpuready {
 namespace {
 // One field of an address: one to `digits` hex digits and nothing else.
 std::optional<std::uint32_t> field(std::string_view text, std::size_t digits, std::uint32_t max) {
-  if (text.empty() || text.size() > digits) return std::nullopt;
-  if (text.find_first_not_of("0123456789abcdefABCDEF") != text.npos) return std::nullopt;
-  const auto value = parse_uint(text, 16);
-  if (!value || *value > max) return std::nullopt;
-  return static_cast<std::uint32_t>(*value);
+  if (text.size() > digits) return std::nullopt;
+  std::uint32_t value = 0;
+  const auto end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value, 16);
+  if (error != std::errc() || stop != end || value > max) return std::nullopt;
+  return value;
+}
+
+// By hand: a kernel log may have an address in each of its lines.
+char* put_hex(char* out, std::uint32_t value, int digits) {
+  constexpr int kMost = 8;
+  while (digits < kMost && value >> 4 * digits != 0) ++digits;
+  while (digits-- > 0) *out++ = "0123456789abcdef"[value >> 4 * digits & 15];
+  return out;
 }
 }  // namespace
 
 std::string PciAddress::text() const {
-  std::array<char, 24> out{};
-  std::snprintf(out.data(), out.size(), "%04x:%02x:%02x.%x", domain, bus, device, function);
-  return out.data();
+  std::array<char, 24> out;
+  char* end = put_hex(out.data(), domain, 4);
+  *end++ = ':';
+  end = put_hex(end, bus, 2);
+  *end++ = ':';
+  end = put_hex(end, device, 2);
+  *end++ = '.';
+  return {out.data(), put_hex(end, function, 1)};
 }
 
 std::optional<PciAddress> v0::parse_pci_address(std::string_view text) {

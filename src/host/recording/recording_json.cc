@@ -106,14 +106,15 @@ class Reader {
 
   Result<std::string> log_text(const Json& value) const {
     if (!value.is_array()) return content(value);
+    const auto& lines = value.get_ref<const Json::array_t&>();
     std::size_t size = 0;
-    for (const auto& line : value) {
+    for (const auto& line : lines) {
       if (!line.is_string()) return fail(ErrorKind::bad_input, "expected text or lines of text");
       size += line.get_ref<const std::string&>().size() + 1;
     }
     std::string text;
     text.reserve(size);
-    for (const auto& line : value) text.append(line.get_ref<const std::string&>()) += '\n';
+    for (const auto& line : lines) text.append(line.get_ref<const std::string&>()) += '\n';
     return text;
   }
 

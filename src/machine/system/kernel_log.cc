@@ -84,17 +84,26 @@ constexpr std::string_view kTopics[] = {
 };
 // "no space for" and the like of devices that are not GPUs are kept too: a line is short.
 
+// What parse_double() reads; nearly all are plain, and few of their values are asked for.
+bool is_number(std::string_view text) {
+  constexpr std::size_t kPlainMax = 20;  // of any value, it is finite
+  const auto whole = std::ranges::find_if_not(text, is_digit);
+  const bool plain = text.size() <= kPlainMax && whole != text.begin() && whole != text.end() &&
+                     *whole == '.' && std::all_of(whole + 1, text.end(), is_digit);
+  return plain || parse_double(text);
+}
+
 struct Parsed {
   std::string_view text, time;
-  std::optional<double> seconds;
+
+  std::optional<double> seconds() const { return parse_double(time); }
 };
 
 Parsed split_time(std::string_view line) {
-  const auto space = line.find(' ');
-  if (space == line.npos) return {line, {}, std::nullopt};
+  const auto space = std::min(line.find(' '), line.size());
   const auto time = line.substr(0, space);
-  if (const auto seconds = parse_double(time)) return {line.substr(space + 1), time, seconds};
-  return {line, {}, std::nullopt};
+  if (space == line.size() || !is_number(time)) return {line, {}};
+  return {line.substr(space + 1), time};
 }
 
 // Those whose messages begin "NAME: ". Of devices any driver may write.
@@ -135,9 +144,8 @@ std::size_t hex_length(std::string_view text) {
   return length;
 }
 
-// "0000:17:00", with or without ".0", at the front of the text.
-std::size_t address_length(std::string_view text) {
-  const auto domain = hex_length(text);
+// "0000:17:00", with or without ".0", at the front of the text; `domain` is its hex_length().
+std::size_t address_length(std::string_view text, std::size_t domain) {
   if (domain < 4 || domain > 8 || text.size() < domain + 6 || text[domain] != ':' ||
       text[domain + 3] != ':' || hex_length(text.substr(domain + 1)) != 2 ||
       hex_length(text.substr(domain + 4)) != 2)
@@ -146,28 +154,35 @@ std::size_t address_length(std::string_view text) {
       text.size() > domain + 7 && text[domain + 6] == '.' && is_hex(text[domain + 7]);
   return domain + (function ? 8 : 6);
 }
+std::size_t address_length(std::string_view text) { return address_length(text, hex_length(text)); }
 
-// A number at the front: "0x1f", "42", and hexadecimal words of eight digits and more.
-std::size_t number_length(std::string_view text) {
+// A number at the front: "0x1f", "42", and hexadecimal words of eight digits and more; `hex` is the
+// text's hex_length().
+std::size_t number_length(std::string_view text, std::size_t hex) {
   if (text.starts_with("0x")) return 2 + hex_length(text.substr(2));
-  const auto hex = hex_length(text);
   if (hex >= 8) return hex;
   std::size_t digits = 0;
-  while (digits < text.size() && text[digits] >= '0' && text[digits] <= '9') ++digits;
+  while (digits < text.size() && is_digit(text[digits])) ++digits;
   return digits;
 }
 
-bool take(std::string_view& text, std::string_view prefix) {
-  if (!text.starts_with(prefix)) return false;
+// Most texts differ from a prefix in its first character.
+inline bool begins_with(std::string_view text, std::string_view prefix) {
+  return !text.empty() && text.front() == prefix.front() && text.starts_with(prefix);
+}
+
+inline bool take(std::string_view& text, std::string_view prefix) {
+  if (!begins_with(text, prefix)) return false;
   text.remove_prefix(prefix.size());
   return true;
 }
 
 // "GT0: " and the like.
 bool take_numbered(std::string_view& text, std::string_view name, std::string_view end) {
-  if (!text.starts_with(name)) return false;
-  const auto digits = text.find_first_not_of("0123456789", name.size());
-  if (digits == text.npos || digits == name.size() || !text.substr(digits).starts_with(end))
+  if (!begins_with(text, name)) return false;
+  auto digits = name.size();
+  while (digits < text.size() && is_digit(text[digits])) ++digits;
+  if (digits == name.size() || digits == text.size() || !text.substr(digits).starts_with(end))
     return false;
   text.remove_prefix(digits + end.size());
   return true;
@@ -207,11 +222,12 @@ bool is_name(std::string_view text) {
 // "nvidia 0000:17:00.0: text", as dev_printk() of the kernel writes it.
 std::optional<LogMessage> of_device(std::string_view line) {
   const auto space = line.find(' ');
-  if (space == line.npos || !is_name(line.substr(0, space))) return std::nullopt;
+  if (space == line.npos) return std::nullopt;
   auto rest = line.substr(space + 1);
   const auto length = address_length(rest);
   if (length == 0 || rest[length - 2] != '.')
     return std::nullopt;  // a device's name has a function
+  if (!is_name(line.substr(0, space))) return std::nullopt;
   rest.remove_prefix(length);
   // Slots' services are devices of their own: "0000:00:1c.0:pcie004".
   if (rest.starts_with(":pcie")) rest.remove_prefix(std::min(rest.find(": "), rest.size()));
@@ -250,7 +266,7 @@ std::optional<LogMessage> of_nvrm(std::string_view line) {
 
 // "gk20a 17000000.gpu: text": a Tegra's GPU is a device of the platform.
 std::optional<LogMessage> of_tegra(std::string_view line) {
-  for (const std::string_view writer : {"gk20a", "nvgpu"}) {
+  for (const auto writer : {std::string_view("gk20a"), std::string_view("nvgpu")}) {
     auto rest = line;
     if (!take(rest, writer) || !take(rest, " ")) continue;
     rest.remove_prefix(hex_length(rest));
@@ -287,27 +303,37 @@ bool is_of_netfilter(std::string_view line) {
          std::ranges::any_of(kNext, [&](auto next) { return contains(line, next); });
 }
 
-// "NAME[PID]: segfault at 0 ip ... in FILE[...]", "NAME(PID): ", "NAME: page allocation failure:
-// ...": what the kernel says of a process begins with the process's name, and may go on with names
-// of files and groups of any length. So a name that looks like a driver's proves nothing.
-bool is_of_process(std::string_view line) {
-  constexpr std::string_view kBehindName[] = {": page allocation failure", " invoked oom-killer",
-                                              ": vmalloc error", ": attempt to access beyond"};
-  constexpr std::pair<std::string_view, std::string_view> kPid[] = {
-      {"[", "]: "},
-      {"[", "] "},
-      {" (", ") used greatest stack"},
-      {"/", ": potentially unexpected"}};
-  for (std::size_t at = 1; at <= kMostOfName && at < line.size(); ++at) {
-    if (!std::string_view("[ /:").contains(line[at])) continue;  // no other begins one of these
-    const auto rest = line.substr(at);
-    for (const auto& [open, close] : kPid)
-      if (auto behind = rest; take_numbered(behind, open, close)) return true;
-    for (const auto words : kBehindName)
-      if (rest.starts_with(words)) return true;
+bool is_numbered(std::string_view text, std::string_view name, std::string_view end) {
+  return take_numbered(text, name, end);
+}
+
+// What the kernel says of a process, behind the process's name.
+bool is_behind_name(std::string_view text) {
+  switch (text.front()) {
+    case '[':  // "NAME[PID]: segfault at 0 ip ... in FILE[...]"
+      return is_numbered(text, "[", "]: ") || is_numbered(text, "[", "] ");
+    case '/':
+      return is_numbered(text, "/", ": potentially unexpected");
+    case ' ':
+      return is_numbered(text, " (", ") used greatest stack") ||
+             text.starts_with(" invoked oom-killer");
+    case ':':
+      return text.starts_with(": page allocation failure") || text.starts_with(": vmalloc error") ||
+             text.starts_with(": attempt to access beyond");
+    default:
+      return false;
   }
+}
+
+// What follows the name may have names of files and groups of any length. So a name that looks like
+// a driver's proves nothing.
+bool is_of_process(std::string_view line) {
+  for (std::size_t at = 1; at <= kMostOfName && at < line.size(); ++at)
+    if (is_behind_name(line.substr(at))) return true;
   return false;
 }
+
+bool is_of_user(std::string_view line) { return is_of_process(line) || is_of_netfilter(line); }
 
 // "? uvm_release+0x5a/0x80 [nvidia_uvm]": a step of the trace of a crash, in a driver's module.
 bool is_step_of_trace(std::string_view line) {
@@ -430,7 +456,7 @@ std::optional<LogMessage> parse_message(std::string_view line) {
   if (auto rest = line; take_numbered(rest, "{", "}[Hardware Error]:"))
     return LogMessage{"[Hardware Error]", rest};
   for (const auto start : kNameless)
-    if (line.starts_with(start)) return LogMessage{"kernel", line};
+    if (begins_with(line, start)) return LogMessage{"kernel", line};
   if (is_step_of_trace(line)) return LogMessage{"kernel", trim(line)};
   return of_writer(line);
 }
@@ -446,9 +472,7 @@ std::optional<Vendor> vendor_of_writer(std::string_view writer) {
   return std::nullopt;
 }
 
-bool begins_record(std::string_view line) {
-  return parse_message(line) && !is_of_process(line) && !is_of_netfilter(line);
-}
+bool begins_record(std::string_view line) { return parse_message(line) && !is_of_user(line); }
 
 bool says(const LogMessage& message, std::string_view pattern) {
   const auto colon = pattern.find(": ");
@@ -466,23 +490,28 @@ bool says(std::string_view line, std::string_view pattern) {
 }
 
 namespace {
-// Five bits of each of the first three characters: most lines of a log have none of the topics'.
+// Five bits of each of three characters: most lines of a log have none of the topics' first three.
 constexpr std::size_t kStart = 3;
+constexpr std::size_t kStarts = 1 << (5 * kStart);
+std::size_t with_next(std::size_t start, char c) { return (start << 5 | (c & 31u)) % kStarts; }
 std::size_t start_of(std::string_view text) {
-  return (text[0] & 31u) << 10 | (text[1] & 31u) << 5 | (text[2] & 31u);
+  return with_next(with_next(with_next(0, text[0]), text[1]), text[2]);
 }
 
 bool has_topic(std::string_view line) {
   static const auto starts = [] {
-    std::bitset<1 << 15> out;
+    std::bitset<kStarts> out;
     for (const auto topic : kTopics) out.set(start_of(topic));
     return out;
   }();
-  const auto begins_line = [&](std::string_view topic) {
-    return topic.front() == line.front() && line.starts_with(topic);
+  const auto begins = [](std::string_view text) {
+    return std::ranges::any_of(kTopics, [&](auto topic) { return begins_with(text, topic); });
   };
-  for (; line.size() >= kStart; line.remove_prefix(1))
-    if (starts[start_of(line)] && std::ranges::any_of(kTopics, begins_line)) return true;
+  std::size_t start = 0;
+  for (std::size_t end = 0; end < line.size(); ++end) {
+    start = with_next(start, line[end]);
+    if (starts[start] && end + 1 >= kStart && begins(line.substr(end + 1 - kStart))) return true;
+  }
   return false;
 }
 }  // namespace
@@ -495,9 +524,11 @@ std::optional<XidEvent> parse_xid(std::string_view line) {
   take(rest, "PCI:");
   const auto length = address_length(rest);
   XidEvent event;
-  event.pci = parse_pci_address(rest.substr(0, length));
-  if (!event.pci) event.pci = parse_pci_address(std::string(rest.substr(0, length)) + ".0");
-  if (length == 0 || !event.pci) return std::nullopt;
+  if (length == 0) return std::nullopt;
+  std::string address(rest.substr(0, length));
+  if (address[length - 2] != '.') address += ".0";
+  event.pci = parse_pci_address(address);
+  if (!event.pci) return std::nullopt;
   rest.remove_prefix(length);
   // In MIG mode the instance stands behind: "PCI:0000:17:00 GPU-I:01 GPU-CI:00".
   take_numbered(rest, " GPU-I:", "");
@@ -512,35 +543,39 @@ std::optional<XidEvent> parse_xid(std::string_view line) {
   return event;
 }
 
+namespace {
+// Of "Xid (PCI:0000:17:00): 79" and "SXid (...): 24007", with what stands before it.
+std::size_t length_to_code(std::string_view text) {
+  const auto xid = text.find("Xid (");
+  const auto close = xid == text.npos ? text.npos : text.find("): ", xid);
+  if (close == text.npos) return 0;
+  const auto end = text.find_first_not_of("0123456789", close + 3);
+  return end == text.npos ? 0 : end;
+}
+}  // namespace
+
 std::string kind_of_line(std::string_view text) {
-  std::string kind;
-  // "Xid (PCI:0000:17:00): 79, ..." and "SXid (...): 24007, ...": another code is another kind.
-  if (const auto xid = text.find("Xid ("); xid != text.npos) {
-    const auto close = text.find("): ", xid);
-    const auto end =
-        close == text.npos ? text.npos : text.find_first_not_of("0123456789", close + 3);
-    if (end != text.npos) {
-      kind = text.substr(0, end);
-      text.remove_prefix(end);
+  std::string kind(text);                  // never longer
+  const auto code = length_to_code(text);  // another code is another kind
+  const char *from = text.data() + code, *const end = text.data() + text.size();
+  char *to = kind.data() + code, *const last = kind.data() + std::min(text.size(), kKindMax);
+  while (from < end && to < last) {
+    if (!is_hex(*from)) {
+      *to++ = *from++;
+      continue;
     }
-  }
-  while (!text.empty() && kind.size() < kKindMax) {
-    const auto plain = static_cast<std::size_t>(std::ranges::find_if(text, is_hex) - text.begin());
-    kind += text.substr(0, std::min(plain, kKindMax - kind.size()));
-    text.remove_prefix(plain);
-    if (plain > 0) continue;
-    const auto length = number_length(text);
-    if (const auto address = address_length(text); address > 0) {
-      kind += text.substr(0, address);
-      text.remove_prefix(address);
-    } else if (length > 0) {
-      kind += '#';
-      text.remove_prefix(length);
-    } else {
-      kind += text.front();
-      text.remove_prefix(1);
+    const std::string_view rest(from, end);
+    const auto hex = hex_length(rest);
+    if (const auto address = address_length(rest, hex); address > 0) {
+      to = std::copy_n(from, address, to);
+      from += address;
+      continue;
     }
+    const auto number = number_length(rest, hex);
+    *to++ = number > 0 ? '#' : *from;
+    from += std::max<std::size_t>(number, 1);
   }
+  kind.resize(static_cast<std::size_t>(to - kind.data()));
   return kind;
 }
 
@@ -557,7 +592,7 @@ void KernelLogReader::line(std::string_view line) {
   const auto parsed = split_time(line.substr(0, kLineMax));
   const auto text = trim(parsed.text);
   // Logs without times say 0 everywhere, and the kernel's own first lines do.
-  const bool continues = parsed.time == record_ && parsed.seconds.value_or(0) > 0;
+  const bool continues = parsed.time == record_ && parsed.seconds().value_or(0) > 0;
   if (continues && xid_ && is_rest_of_xid(text, writer_)) {
     xid_->line += printable(' ' + std::string(text)).substr(0, kLineMax - xid_->line.size());
     return;
@@ -565,13 +600,16 @@ void KernelLogReader::line(std::string_view line) {
   if (!continues) {
     keep_xid();
     record_ = parsed.time;
-    first_ = parsed.text;
     believed_.reset();
+    if (parse_message(parsed.text))
+      first_ = parsed.text;
+    else
+      believed_ = false;
   }
-  if (!has_topic(text)) return;
+  if (!believed_.value_or(true) || !has_topic(text)) return;
   if (!believed_) {
     writer_ = writer_of_message(trim(first_));
-    believed_ = begins_record(first_);
+    believed_ = !is_of_user(first_);
   }
   const bool by_writer = !continues || (!writer_.empty() && text.starts_with(writer_));
   if (!*believed_ || !by_writer) return;
@@ -579,9 +617,9 @@ void KernelLogReader::line(std::string_view line) {
   keep_xid();
   xid_ = parse_xid(text);
   if (xid_)
-    xid_->seconds = parsed.seconds;
+    xid_->seconds = parsed.seconds();
   else
-    keep({printable(text), parsed.seconds});
+    keep({printable(text), parsed.seconds()});
 }
 
 void KernelLogReader::keep(LogLine line) {

@@ -55,8 +55,8 @@ class KernelLogReader {
   void keep(LogLine line);
   void keep_xid();
 
-  // Of the record that is being read: its time and first line, and once a line of it is about GPUs,
-  // its writer and whether it is believed.
+  // Of the record that is being read: its time; its first line, if that is a message; and once a
+  // line of it is about GPUs, its writer and whether it is believed. Without a message it never is.
   std::string record_, first_, writer_;
   std::optional<bool> believed_;
   std::optional<XidEvent> xid_;  // whose rest may follow
