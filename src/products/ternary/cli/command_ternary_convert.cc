@@ -94,6 +94,7 @@ void declare_ternary_convert(CommandSpec& command) {
                                             "i2_s-bitnet-rs-inline",
                                             "i2_s-qk256",
                                             "tl1-bitnet.cpp",
+                                            "tl1-bitnet.cpp-setup",
                                             "tl2-bitnet.cpp",
                                             "bitnet-hf"};
   auto options = std::make_shared<TernaryConvertOptions>();
