@@ -265,6 +265,9 @@ class Arrays(Case):
                               env={**os.environ, "GPUREADY_TERNARY_LIBRARY": "/none.so"})
         self.assertEqual(done.stdout, "imported\n")
         self.assertIn("GPUREADY_TERNARY_LIBRARY names /none.so", done.stderr)
+        with unittest.mock.patch.object(ctypes, "CDLL", side_effect=OSError("none")), unittest.mock.patch.dict(os.environ):
+            del os.environ["GPUREADY_TERNARY_LIBRARY"]
+            self.refuses(None, "(none). The wheel has the program, not the library: build it", _library._found)
 
     def test_the_example(self):
         done = subprocess.run([sys.executable, os.environ["EXAMPLE"]], capture_output=True, text=True,
