@@ -201,7 +201,7 @@ Result<Codes> quantise_absmean(const FloatView& weights, Shape shape, unsigned t
 
 enum class Form {
   two_bit,      // 2 bits a weight
-  three_trits,  // 3 weights in 5 bits: smaller; docs/ternary.md tells where it is quicker
+  three_trits,  // 3 weights in 5 bits: smaller; docs/performance-ternary.md: where quicker
 };
 std::string_view to_string(Form form);
 
