@@ -73,6 +73,7 @@ enum class FormatId {
   i2s_bitnet_rs_inline,  // BitNet.rs, GGUF files: 32 weights and their f16 scale in 10 bytes
   i2s_qk256,             // BitNet.rs, GGUF files: four levels, no scales
   bitnet_hf,             // transformers, safetensors: a byte holds a column of four rows
+  tl1_bitnet_cpp_setup,  // tl1_bitnet_cpp in the tilings of bitnet.cpp's setup_env.py
 };
 
 enum class ScaleGranularity { tensor, block };
@@ -113,7 +114,8 @@ struct Tiling {
   int bm = 0, bk = 0, bmm = 0;
   bool operator==(const Tiling&) const = default;
 };
-// The tiling that bitnet.cpp's presets publish for this shape; nothing for any other.
+// The tiling that bitnet.cpp's presets publish for this shape, for tl1_bitnet_cpp_setup the one of
+// its setup_env.py; nothing for any other shape.
 std::optional<Tiling> published_tiling(FormatId id, Shape shape);
 
 struct Encoded {
@@ -199,7 +201,7 @@ Result<Codes> quantise_absmean(const FloatView& weights, Shape shape, unsigned t
 
 enum class Form {
   two_bit,      // 2 bits a weight
-  three_trits,  // 3 weights in 5 bits: smaller; docs/ternary.md tells where it is quicker
+  three_trits,  // 3 weights in 5 bits: smaller; docs/performance-ternary.md: where quicker
 };
 std::string_view to_string(Form form);
 

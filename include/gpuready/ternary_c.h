@@ -55,7 +55,8 @@ typedef struct gpuready_ternary_options {
   const char* tier; /* of the CPU's part: "scalar", "avx2", ...; null: the best */
   /* Threads of the caller's for the CPU's part, in place of the library's own; null: none. Calls
    * task(argument, index) once for each index below `count` (at most pool_threads), on any threads,
-   * at once or one after the other, and returns when all are done. */
+   * at once or one after the other, and returns when all are done. While it waits, neither it nor
+   * its threads may begin or wait for another call on the same engine. */
   void (*pool_run)(void* pool_context, unsigned count, void (*task)(void* argument, unsigned index),
                    void* argument);
   void* pool_context;
@@ -182,7 +183,7 @@ GPUREADY_API gpuready_status gpuready_ternary_multiply_i32(gpuready_ternary_engi
 typedef struct gpuready_ternary_packed gpuready_ternary_packed;
 typedef enum gpuready_ternary_form {
   GPUREADY_TERNARY_TWO_BIT = 0,
-  GPUREADY_TERNARY_THREE_TRITS = 1 /* smaller; docs/ternary.md says where it is quicker */
+  GPUREADY_TERNARY_THREE_TRITS = 1 /* smaller; docs/performance-ternary.md: where quicker */
 } gpuready_ternary_form;
 
 /* Here and below `threads` (at most GPUREADY_TERNARY_THREADS_MAX) work, only for the call; 0: as

@@ -6,7 +6,12 @@ expect_exit 2 "$GPUREADY" ternary convert i2s.gguf out.gguf --to tq2_0 --layout 
 expect_in "cannot convert w.weight" "$err"
 expect_in "it cannot be i2_s-bitnet-rs" "$err"
 expect_exit 2 "$GPUREADY" ternary convert bad-codes.gguf out.gguf --to tq1_0
-expect_exit 2 "$GPUREADY" ternary convert tq2.gguf out.gguf --to tq2_0
+for quiet in "" -q; do
+  expect_exit 2 "$GPUREADY" ternary convert tq2.gguf out.gguf --to tq2_0 $quiet
+  [ "$err" = "gpuready: tq2.gguf: every ternary tensor is tq2_0 already; nothing was written" ] || die "$err"
+done
+expect_exit 2 "$GPUREADY" ternary convert floats.gguf out.gguf --to tq2_0
+expect_in "no tensor is ternary" "$err"
 expect_exit 2 "$GPUREADY" ternary convert tq2.gguf tq2.gguf --to tq1_0 --force
 ln -s tq2.gguf link.gguf
 expect_exit 2 "$GPUREADY" ternary convert tq2.gguf link.gguf --to tq1_0 --force

@@ -23,8 +23,8 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   std::vector<std::vector<FormatId>> choices = {{}};
   for (const FormatId id :
        {FormatId::i2s_x86, FormatId::i2s_arm, FormatId::i2s_four_row, FormatId::i2s_bitnet_rs,
-        FormatId::tl1_bitnet_cpp, FormatId::tl2_bitnet_cpp, FormatId::i2s_bitnet_rs_split,
-        FormatId::i2s_bitnet_rs_inline, FormatId::i2s_qk256})
+        FormatId::tl1_bitnet_cpp, FormatId::tl1_bitnet_cpp_setup, FormatId::tl2_bitnet_cpp,
+        FormatId::i2s_bitnet_rs_split, FormatId::i2s_bitnet_rs_inline, FormatId::i2s_qk256})
     choices.push_back({id});
   for (const auto& layouts : choices) {
     gguf::inspect(*file, layouts);

@@ -4,6 +4,7 @@ import copy
 import ctypes
 import io
 import math
+import mmap
 import os
 import pathlib
 import pickle
@@ -11,11 +12,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
+import unittest.mock
 
 import numpy as np
 from gpuready import ternary
-from gpuready.ternary import Engine, Gguf, Packed, Status, TernaryError
+from gpuready.ternary import Engine, Gguf, Packed, Status, TernaryError, _library
 
 try:
     import torch
@@ -168,6 +171,88 @@ class Arrays(Case):
         weights.close()
         self.assertIsNone(pickle.loads(pickle.dumps(self.engine)))
 
+    def test_what_must_not_change_is_not_written(self):
+        packed = Packed.from_values(operands(1, 16, 256)[0].astype(np.float32))
+        fixed = np.zeros(packed.saved_bytes, np.uint8)
+        fixed.flags.writeable = False
+        for buffer in (bytes(packed.saved_bytes), memoryview(bytes(packed.saved_bytes)), fixed):
+            self.refuses(Status.BAD_ARGUMENT, "buffer is read-only", packed.save_into, buffer)
+            self.assertFalse(any(bytes(buffer)))
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "w").write_bytes(bytes(packed.saved_bytes))
+            mapped = np.memmap(f"{folder}/w", np.uint8, "r")
+            self.refuses(Status.BAD_ARGUMENT, "buffer is read-only", packed.save_into, mapped)
+        room = [bytearray(packed.saved_bytes), np.zeros(packed.saved_bytes, np.uint8)]
+        for buffer in (*room, memoryview(bytearray(packed.saved_bytes))):
+            packed.save_into(buffer)
+            self.assertEqual(bytes(buffer[:8]), bytes(room[0][:8]))
+            self.assertTrue(any(buffer))
+
+    def test_any_buffer_is_read_in_place(self):
+        values, x = operands(1, 48, 256)[0].astype(np.float32), operands(1, 48, 256)[2]
+        packed = Packed.from_values(values)
+        wanted = self.engine.multiply(self.engine.load(packed), x)
+        with tempfile.TemporaryDirectory() as folder:
+            packed.save(f"{folder}/w")
+            subprocess.run([sys.executable, os.environ["GGUF"], f"{folder}/model.gguf", "tq2"], check=True)
+            data = pathlib.Path(folder, "model.gguf").read_bytes()
+            with open(f"{folder}/w", "rb") as file:
+                mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        for source in (mapped, memoryview(mapped)):  # a page's address is a multiple of 64
+            with Packed.open(source) as same:
+                np.testing.assert_array_equal(self.engine.multiply(self.engine.load(same), x), wanted)
+        self.assertRaises(BufferError, mapped.close)  # `source` is still exported
+        del source
+        mapped.close()
+        for source in (data, memoryview(data), bytearray(data)):
+            self.assertEqual(Gguf(source).tensors(), Gguf(data).tensors())
+        self.refuses(Status.BAD_ARGUMENT, "data is a list", Packed.from_bytes, "tq2_0", 1, 256, [0] * 66)
+        self.refuses(Status.BAD_ARGUMENT, "do not follow each other", Packed.from_bytes, "tq2_0", 1, 256,
+                     memoryview(bytes(132))[::2])
+
+    def test_numbers_and_names_are_not_cut(self):
+        values, wrong = np.ones((4, 256), np.float32), Status.BAD_ARGUMENT
+        self.refuses(wrong, "threads is 4294967297; it must be 0 to 4294967295", Packed.from_values, values, threads=2**32 + 1)
+        self.refuses(wrong, "threads is 4294967297; it must be 0 to 4294967295", Engine, "cpu", threads=2**32 + 1)
+        self.refuses(wrong, "threads is -1", Engine, "cpu", threads=-1)
+        self.refuses(wrong, "memory_limit_bytes is -1", Engine, "cpu", memory_limit_bytes=-1)
+        self.refuses(wrong, "rows is 18446744073709551680", Packed.from_bytes, "tq2_0", 2**64 + 64, 256, bytes(64 * 66))
+        self.refuses(wrong, "group is 18446744073709551616", self.engine.load_codes, np.ones((4, 256), np.int8),
+                     np.ones(4, np.float32), group=2**64)
+        self.assertEqual(Packed.from_bytes("tq2_0", np.int64(1), np.int32(256), bytes(66)).shape, (1, 256))
+        for function in (Packed.from_values, self.engine.load_values, self.engine.quantise):
+            self.refuses(wrong, "format is 'tq2_0\\x00x', which has a NUL", function, values, "tq2_0\0x")
+        self.refuses(wrong, "target is 'cpu\\x00x', which has a NUL", Engine, "cpu\0x")
+        self.refuses(wrong, "tier is 'scalar\\x00', which has a NUL", Engine, "cpu", tier="scalar\0")
+
+    def test_a_closed_handle_ends_after_its_last_call(self):
+        library, begun, go_on, destroyed, texts = _library.library(), threading.Event(), threading.Event(), [], []
+
+        class Slow:
+            def __getattr__(self, name):
+                def function(*arguments):
+                    if name.endswith("summary"):
+                        begun.set()
+                        go_on.wait(60)
+                    if name.endswith("_destroy"):
+                        destroyed.append(name)
+                    return getattr(library, name)(*arguments)
+                return function
+        engine = Engine("cpu")
+        with unittest.mock.patch.object(_library, "library", Slow):
+            thread = threading.Thread(target=lambda: texts.append(engine.summary()))
+            thread.start()
+            begun.wait(60)
+            engine.close()
+            early = list(destroyed)
+            with self.assertRaisesRegex(ValueError, "this Engine is closed"):
+                engine.summary()
+            go_on.set()
+            thread.join()
+            engine.close()
+        self.assertEqual((early, destroyed), ([], ["gpuready_ternary_engine_destroy"]))
+        self.assertTrue(texts[0].startswith("cpu"))
+
     def test_a_faked_gpu_executes_nothing(self):
         script = "from gpuready.ternary import Engine; engine = Engine('cuda'); print(engine.fallbacks())"
         done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True,
@@ -180,6 +265,9 @@ class Arrays(Case):
                               env={**os.environ, "GPUREADY_TERNARY_LIBRARY": "/none.so"})
         self.assertEqual(done.stdout, "imported\n")
         self.assertIn("GPUREADY_TERNARY_LIBRARY names /none.so", done.stderr)
+        with unittest.mock.patch.object(ctypes, "CDLL", side_effect=OSError("none")), unittest.mock.patch.dict(os.environ):
+            del os.environ["GPUREADY_TERNARY_LIBRARY"]
+            self.refuses(None, "(none). The wheel has the program, not the library: build it", _library._found)
 
     def test_the_example(self):
         done = subprocess.run([sys.executable, os.environ["EXAMPLE"]], capture_output=True, text=True,

@@ -11,7 +11,8 @@ pub trait Pool: Send + Sync {
     fn threads(&self) -> u32;
 
     /// Calls `task` up to `count` times, on any threads, at once or one after the other, and returns when all calls
-    /// did. Each call does a part; what remains is done afterwards on the calling thread.
+    /// did. Each call does a part; what remains is done afterwards on the calling thread. While it waits, neither it
+    /// nor its threads may begin or wait for another call on the same engine.
     fn run(&self, count: u32, task: &(dyn Fn() + Sync));
 }
 

@@ -79,10 +79,16 @@ constexpr std::array kFormats{
            "a byte is one column of rows r, R/4 + r, R/2 + r and 3R/4 + r, the first in bits 1-0; "
            "codes w + 1",
            "huggingface/transformers src/transformers/integrations/bitnet.py"},
+    Format{FormatId::tl1_bitnet_cpp_setup, "tl1-bitnet.cpp-setup", "TL1", 2, kTensor, 0, kF32,
+           false, false, true, 2, "as tl1-bitnet.cpp, in the tiles of setup_env.py",
+           "microsoft/BitNet setup_env.py, utils/convert-hf-to-gguf-bitnet.py"},
 };
 
-// microsoft/BitNet preset_kernels/*/kernel_config_tl1.ini and _tl2.ini: rows (m), columns (k), bm,
-// bk, bmm. One TL2 entry (4096 x 1536, bmm 64) is left out: the converter cannot pack it.
+// Rows (m), columns (k), bm, bk, bmm of microsoft/BitNet, commit 16da220. tl1_bitnet_cpp and
+// tl2_bitnet_cpp: preset_kernels/*/kernel_config_tl1.ini and _tl2.ini. tl1_bitnet_cpp_setup: what
+// setup_env.py passes to its generator of kernels, which writes kernel_config.ini before
+// the converter reads it. Its TL2 tilings are those of the presets but for 4096 x 1536, whose
+// preset (bmm 64) the converter cannot pack.
 struct Preset {
   FormatId id;
   Shape shape;
@@ -99,8 +105,19 @@ constexpr Preset kPresets[] = {
     {FormatId::tl1_bitnet_cpp, {4096, 14336}, {256, 128, 32}},
     {FormatId::tl1_bitnet_cpp, {1024, 4096}, {128, 64, 64}},
     {FormatId::tl1_bitnet_cpp, {4096, 4096}, {128, 64, 32}},
+    {FormatId::tl1_bitnet_cpp_setup, {1536, 4096}, {256, 128, 32}},
+    {FormatId::tl1_bitnet_cpp_setup, {1536, 1536}, {128, 64, 64}},
+    {FormatId::tl1_bitnet_cpp_setup, {4096, 1536}, {256, 128, 32}},
+    {FormatId::tl1_bitnet_cpp_setup, {3200, 8640}, {160, 64, 32}},
+    {FormatId::tl1_bitnet_cpp_setup, {3200, 3200}, {320, 128, 64}},
+    {FormatId::tl1_bitnet_cpp_setup, {8640, 3200}, {320, 64, 32}},
+    {FormatId::tl1_bitnet_cpp_setup, {14336, 4096}, {256, 128, 32}},
+    {FormatId::tl1_bitnet_cpp_setup, {4096, 14336}, {128, 64, 64}},
+    {FormatId::tl1_bitnet_cpp_setup, {1024, 4096}, {256, 128, 32}},
+    {FormatId::tl1_bitnet_cpp_setup, {4096, 4096}, {128, 64, 64}},
     {FormatId::tl2_bitnet_cpp, {1536, 4096}, {256, 96, 32}},
     {FormatId::tl2_bitnet_cpp, {1536, 1536}, {128, 192, 32}},
+    {FormatId::tl2_bitnet_cpp, {4096, 1536}, {256, 96, 32}},
     {FormatId::tl2_bitnet_cpp, {3200, 8640}, {160, 96, 32}},
     {FormatId::tl2_bitnet_cpp, {3200, 3200}, {320, 96, 32}},
     {FormatId::tl2_bitnet_cpp, {8640, 3200}, {320, 96, 32}},

@@ -165,6 +165,7 @@ Result<EncodedSize> encoded_size(FormatId id, Shape shape, Tiling tiling) {
       if (shape.rows % 16 != 0 || shape.cols % 32 != 0) return reject("its tiles are 16 x 32");
       break;
     case FormatId::tl1_bitnet_cpp:
+    case FormatId::tl1_bitnet_cpp_setup:
     case FormatId::tl2_bitnet_cpp: {
       const auto bytes = TRY(lut_bytes(id, shape, tiling));
       return EncodedSize{bytes, bytes, 1};

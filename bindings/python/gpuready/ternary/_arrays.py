@@ -22,6 +22,35 @@ class _DLTensor(c.Structure):
                 ("strides", c.POINTER(c.c_int64)), ("offset", c.c_uint64)]
 
 
+class _Buffer(c.Structure):
+    """Py_buffer of the buffer protocol (Python's C API)."""
+    _fields_ = [("address", c.c_void_p), ("object", c.c_void_p), ("size", c.c_ssize_t), ("item_size", c.c_ssize_t),
+                ("read_only", c.c_int), ("dims", c.c_int), ("format", c.c_void_p), ("shape", c.c_void_p),
+                ("strides", c.c_void_p), ("suboffsets", c.c_void_p), ("internal", c.c_void_p)]
+
+
+_get_buffer, _release_buffer = c.pythonapi.PyObject_GetBuffer, c.pythonapi.PyBuffer_Release
+_get_buffer.argtypes = [c.py_object, c.c_void_p, c.c_int]
+_release_buffer.restype, _release_buffer.argtypes = None, [c.c_void_p]
+
+
+class _Held:
+    """Bytes that their object can neither move nor free before this ends."""
+
+    def __init__(self, what: str, data: Any):
+        self.buffer = _Buffer()
+        try:
+            _get_buffer(data, c.byref(self.buffer), 0)
+        except TypeError:
+            raise _wrong(f"{what} is a {type(data).__name__}: what has the buffer protocol, numpy arrays and arrays with "
+                         "__dlpack__ can be used") from None
+        except BufferError:
+            raise _wrong(f"the elements of {what} do not follow each other: make it contiguous") from None
+
+    def __del__(self, release: Any = _release_buffer, address: Any = c.byref) -> None:
+        release(address(self.buffer))  # does nothing if there is none
+
+
 _pointer = c.pythonapi.PyCapsule_GetPointer
 _pointer.restype, _pointer.argtypes = c.c_void_p, [c.py_object, c.c_char_p]
 
@@ -92,14 +121,14 @@ def view(what: str, array: Any, types: Sequence[str], *, device: int = CPU, writ
     return found
 
 
-def bytes_of(what: str, data: Any) -> View:
+def bytes_of(what: str, data: Any, *, writable: bool = False) -> View:
     """Of anything with the buffer protocol, or a uint8 array."""
     if hasattr(data, "__array_interface__") or hasattr(data, "__dlpack__") or isinstance(data, View):
-        return view(what, data, ("uint8",))
-    if isinstance(data, bytes):
-        return View(c.cast(c.c_char_p(data), c.c_void_p).value or 0, "uint8", (len(data),), CPU, data)
-    held = (c.c_char * len(data)).from_buffer(data)
-    return View(c.addressof(held), "uint8", (len(data),), CPU, held)
+        return view(what, data, ("uint8",), writable=writable)
+    held = _Held(what, data)
+    if writable and held.buffer.read_only:
+        raise _wrong(f"{what} is read-only")
+    return View(held.buffer.address or 0, "uint8", (held.buffer.size,), CPU, held)
 
 
 def new(shape: Sequence[int], dtype: str) -> Any:

@@ -36,8 +36,7 @@ class CudaEngine(Handle):
 
     def load(self, *stacked: Packed) -> CudaWeights:
         """Packed weights, whose rows follow each other if they are several."""
-        handles = (c.c_void_p * len(stacked))(*[each.pointer.value for each in stacked])
-        return CudaWeights(made("cuda_load", self, handles, len(stacked)), self)
+        return CudaWeights(made("cuda_load", self, stacked, len(stacked)), self)
 
     def activations(self, rows: int, cols: int) -> CudaActivations:
         return CudaActivations(made("cuda_activations_create", self, rows, cols), self)

@@ -121,12 +121,12 @@ def _type_of(text: str) -> Any:
     return _NAMED[text] if text in _NAMED or not text.endswith("*") else c.c_void_p
 
 
-def functions() -> Dict[str, Tuple[Any, List[Any]]]:
-    """Result and parameters by name."""
+def functions() -> Dict[str, Tuple[Any, List[Field]]]:
+    """Result and parameters, with their names, by name."""
     found = {}
     for result, name, parameters in re.findall(r"([\w *]+?)\s*\b(gpuready_\w+)\(([^)]*)\);", " ".join(FUNCTIONS.split())):
-        types = [re.sub(r"\s*\w+$", "", each.strip()) for each in parameters.split(",") if each.strip() != "void"]
-        found[name] = (_type_of(result.strip()), [_type_of(each) for each in types])
+        split = [re.fullmatch(r"(.*?)\s*(\w+)", each.strip()) for each in parameters.split(",") if each.strip() != "void"]
+        found[name] = (_type_of(result.strip()), [(each[2], _type_of(each[1])) for each in split if each])
     return found
 
 

@@ -9,7 +9,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
 from . import _declarations
 from ._arrays import FLOATS, View, addend, bytes_of, matrix, new, rows_of, view
-from ._library import Handle, Status, TernaryError, call, made, text_of
+from ._library import Handle, Status, TernaryError, call, checked, made, text_of
 
 RULES = {"of-format": 0, "absmean": 1}
 FORMS = {"two-bit": 0, "three-trits": 1}
@@ -30,11 +30,11 @@ def _scales(scales: Any) -> Tuple[Any, int, List[View]]:
 
 
 def _mapped(path: _Path) -> View:
-    """A file's bytes: private, so that their address can be taken; nothing writes to them."""
+    """A file's bytes."""
     with open(path, "rb") as file:
         if os.fstat(file.fileno()).st_size == 0:
             raise TernaryError(Status.TRUNCATED, f"{os.fspath(path)} is empty")
-        return bytes_of("the file", mmap.mmap(file.fileno(), 0, mmap.MAP_PRIVATE))
+        return bytes_of("the file", mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
 def _source(source: Any) -> View:
@@ -89,7 +89,7 @@ class Packed(Handle):
 
     def save_into(self, buffer: Any) -> None:
         """Writes the saved form, the same on every CPU, into `saved_bytes` bytes."""
-        to = bytes_of("buffer", buffer)
+        to = bytes_of("buffer", buffer, writable=True)
         call("packed_save", self, to.address, to.bytes)
 
     def save(self, path: _Path) -> None:
@@ -176,17 +176,20 @@ class Engine(Handle):
     def __init__(self, target: Optional[str] = None, *, threads: int = 0, tier: Optional[str] = None,
                  strict: Optional[bool] = None, force_cpu_fallback: Optional[bool] = None, memory_limit_bytes: int = 0,
                  expected_bytes: int = 0):
+        given = {"target": None if target is None else target.encode(), "tier": None if tier is None else tier.encode(),
+                 "threads": threads, "memory_limit_bytes": memory_limit_bytes, "expected_bytes": expected_bytes}
+        kinds = {field[0]: field[1] for field in _declarations.Options._fields_}
         options = _declarations.Options(
-            size=c.sizeof(_declarations.Options), target=None if target is None else target.encode(),
-            tier=None if tier is None else tier.encode(), threads=threads, memory_limit_bytes=memory_limit_bytes,
-            expected_bytes=expected_bytes,
+            size=c.sizeof(_declarations.Options),
+            **{name: checked(name, kinds[name], value) for name, value in given.items()},
             **{name: 1 if value else -1 for name, value in (("strict", strict), ("force_cpu_fallback", force_cpu_fallback))
                if value is not None})
         super().__init__(made("engine_create", c.byref(options)))
 
     def load(self, packed: Packed) -> Weights:
         """Packed weights, which the engine shares."""
-        return Weights(made("weights_from_packed", self, packed), *packed._keeps)
+        keeps = packed._keeps  # before another thread can close it
+        return Weights(made("weights_from_packed", self, packed), *keeps)
 
     def load_values(self, values: Any, format: str = "i2_s-x86", *, rule: str = "absmean") -> Weights:
         """Quantises a matrix of float32, float16 or bfloat16."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 import ctypes as c
 import enum
 import functools
+import operator
 import os
+import threading
 from pathlib import Path
-from typing import Any, Optional, TypeVar
+from typing import Any, List, Optional, TypeVar
 
 from . import _declarations
 
@@ -63,29 +65,63 @@ def _found() -> c.CDLL:
             reasons.append(str(error))
     if named:
         raise TernaryError(None, f"{VARIABLE} names {named}: {reasons[0]}")
-    raise TernaryError(None, f"{_NAMES[0]} was not found ({reasons[0]}): install gpuready's library, or set {VARIABLE} "
-                             "to its file")
+    raise TernaryError(None, f"{_NAMES[0]} was not found ({reasons[0]}). The wheel has the program, not the library: build it "
+                             "with -DGPUREADY_ONLY=ternary-library or install gpuready's component `library` "
+                             f"(docs/library.md), and set {VARIABLE} to its file if the loader does not find it")
+
+
+functions = functools.lru_cache(maxsize=None)(_declarations.functions)
+_INTEGERS = (c.c_int, c.c_int32, c.c_int64, c.c_uint32, c.c_uint64, c.c_size_t, c.c_void_p)
 
 
 @functools.lru_cache(maxsize=None)
 def library() -> c.CDLL:
     found = _found()
-    for name, (result, parameters) in _declarations.functions().items():
+    for name, (result, parameters) in functions().items():
         try:
             function = getattr(found, name)
         except AttributeError:
             raise TernaryError(None, f"{found._name} has no function {name}: it is older than this package") from None
-        function.restype, function.argtypes = result, parameters
+        function.restype, function.argtypes = result, [kind for _, kind in parameters]
     return found
 
 
+def checked(what: str, kind: Any, value: Any) -> Any:
+    """A number or text that ctypes would cut is refused; `what` is its name."""
+    if isinstance(value, bytes) and b"\0" in value:
+        raise TernaryError(Status.BAD_ARGUMENT, f"{what} is {value.decode(errors='replace')!r}, which has a NUL character")
+    if kind not in _INTEGERS or not hasattr(value, "__index__"):
+        return value
+    value, bits = operator.index(value), 8 * c.sizeof(kind)
+    least = -(1 << bits - 1) if kind(-1).value == -1 else 0
+    if not least <= value < least + (1 << bits):
+        raise TernaryError(Status.BAD_ARGUMENT, f"{what} is {value}; it must be {least} to {least + (1 << bits) - 1}")
+    return value
+
+
+def _given(what: str, kind: Any, value: Any, used: "List[Handle]") -> Any:
+    """An argument as ctypes takes it; its handles are in `used` then."""
+    if isinstance(value, tuple):
+        return (c.c_void_p * len(value))(*[_given(what, kind, each, used).value for each in value])
+    if not isinstance(value, Handle):
+        return checked(what, kind, value)
+    pointer = value.begin_use()
+    used.append(value)
+    return pointer
+
+
 def call(name: str, *arguments: Any) -> None:
-    """gpuready_ternary_<name>()."""
+    """gpuready_ternary_<name>(). A tuple is an array of handles. No handle ends meanwhile."""
+    name = "gpuready_ternary_" + name
     lib = library()
-    given = [each.pointer if isinstance(each, Handle) else each for each in arguments]
-    status = getattr(lib, "gpuready_ternary_" + name)(*given)
-    if status:
-        raise TernaryError(status, lib.gpuready_last_error().decode(errors="replace"))
+    used: List[Handle] = []
+    try:
+        status = getattr(lib, name)(*[_given(*its, value, used) for its, value in zip(functions()[name][1], arguments)])
+        if status:
+            raise TernaryError(status, lib.gpuready_last_error().decode(errors="replace"))
+    finally:
+        for handle in used:
+            handle.end_use()
 
 
 def made(name: str, *arguments: Any) -> c.c_void_p:
@@ -110,24 +146,41 @@ _Self = TypeVar("_Self", bound="Handle")
 
 
 class Handle:
-    """Ends with its `with` block, with close(), or with its last reference. `keeps` is what it reads meanwhile."""
+    """Ends with its `with` block, with close(), or with its last reference; if other threads use it then, after the last
+    of their calls. `keeps` is what it reads meanwhile."""
     _kind = ""
+    _handle: Optional[c.c_void_p] = None
+    _open = False
+    _uses = 0
 
     def __init__(self, handle: c.c_void_p, *keeps: Any):
-        self._handle: Optional[c.c_void_p] = handle
-        self._keeps = keeps
+        self._lock = threading.RLock()  # a signal's handler may close what its thread begins to use
+        self._handle, self._keeps, self._open = handle, keeps, True
 
-    @property
-    def pointer(self) -> c.c_void_p:
-        if self._handle is None:
-            raise ValueError(f"this {type(self).__name__} is closed")
-        return self._handle
+    def begin_use(self) -> c.c_void_p:
+        with self._lock:
+            self._uses += 1
+            if self._open and self._handle is not None:
+                return self._handle
+        self.end_use()
+        raise ValueError(f"this {type(self).__name__} is closed")
+
+    def end_use(self) -> None:
+        with self._lock:
+            self._uses -= 1
+            if self._open or self._uses > 0 or self._handle is None:
+                return
+            handle, self._handle = self._handle, None
+        getattr(library(), f"gpuready_ternary_{self._kind}_destroy")(handle)
+        self._keeps = ()
 
     def close(self) -> None:
-        handle, self._handle = getattr(self, "_handle", None), None
-        if handle is not None:
-            getattr(library(), f"gpuready_ternary_{self._kind}_destroy")(handle)
-            self._keeps = ()
+        if not self._open:
+            return
+        with self._lock:
+            self._uses += 1
+            self._open = False
+        self.end_use()
 
     def __enter__(self: _Self) -> _Self:
         return self

@@ -54,9 +54,15 @@ Result<int> run_ternary_convert(TernaryConvertOptions& options) {
                                        options.force ? OnExisting::replace : OnExisting::fail));
   const bool whole = report.failed.empty() && !report.converted.empty();
   tell(report.failed, "cannot convert");
-  if (!quiet || !whole) tell(report.kept, "kept");
+  // Without --tensor all that is kept are ternary tensors which are the format already.
+  const bool already = report.failed.empty() && report.converted.empty() &&
+                       options.convert.names.empty() && !report.kept.empty();
+  if (!already && (!quiet || !whole)) tell(report.kept, "kept");
   if (!report.failed.empty()) {
     complain("nothing was written");
+  } else if (already) {
+    complain(fmt::format("{}: every ternary tensor is {} already; nothing was written", options.in,
+                         options.to));
   } else if (report.converted.empty()) {
     complain(options.in + (options.convert.names.empty()
                                ? ": no tensor is ternary; nothing was written"
@@ -94,6 +100,7 @@ void declare_ternary_convert(CommandSpec& command) {
                                             "i2_s-bitnet-rs-inline",
                                             "i2_s-qk256",
                                             "tl1-bitnet.cpp",
+                                            "tl1-bitnet.cpp-setup",
                                             "tl2-bitnet.cpp",
                                             "bitnet-hf"};
   auto options = std::make_shared<TernaryConvertOptions>();

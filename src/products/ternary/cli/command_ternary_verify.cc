@@ -107,14 +107,18 @@ Result<void> open_tensors(const TernaryVerifyOptions& options, TensorFile& to) {
   if (!any)
     return fail(ErrorKind::bad_input,
                 fmt::format("{}: it has no ternary tensor", printable(options.file)));
-  for (const auto& tensor : tensors)
-    if (gguf::may_be_ternary(tensor.type) && !gguf::certain_format(tensor.type) &&
-        !gguf::layout_for(tensor.type, to.layouts.all))
-      return fail(ErrorKind::bad_input,
-                  fmt::format("{}: no layout of {} that is read here fits its bytes (tensor {}); "
-                              "`gpuready ternary inspect` lists why",
-                              printable(options.file), gguf::type_name(tensor.type),
-                              one_line(tensor.name)));
+  for (const auto& tensor : tensors) {
+    if (!gguf::may_be_ternary(tensor.type) || gguf::certain_format(tensor.type) ||
+        gguf::layout_for(tensor.type, to.layouts.all))
+      continue;
+    const auto loaded = gguf::load(to.file->file, tensor, {});
+    if (loaded) continue;
+    const bool several = loaded.error().kind == ErrorKind::ambiguous_format;
+    return fail(ErrorKind::bad_input,
+                fmt::format("{}: tensor {}: {}{}", printable(options.file), one_line(tensor.name),
+                            printable(loaded.error().message),
+                            several ? " with --layout" : "; `gpuready ternary inspect` lists why"));
+  }
   return {};
 }
 

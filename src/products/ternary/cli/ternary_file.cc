@@ -57,6 +57,7 @@ Option layout_option(std::vector<std::string>& names) {
                                             "i2_s-qk256",
                                             "i2_s-bitnet-rs",
                                             "tl1-bitnet.cpp",
+                                            "tl1-bitnet.cpp-setup",
                                             "tl2-bitnet.cpp"};
   return {.name = "--layout",
           .value = &names,

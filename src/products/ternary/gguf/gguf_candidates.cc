@@ -137,6 +137,22 @@ Candidate lut(const File& file, const Tensor& tensor, FormatId id) {
   return possible(id, "size and scale fit, if the published tiling was used");
 }
 
+// Tilings permute the pairs of weights, and every pair can be anywhere: no byte tells them apart.
+std::vector<Candidate> tl1_candidates(const File& file, const Tensor& tensor) {
+  constexpr FormatId kPreset = FormatId::tl1_bitnet_cpp, kSetup = FormatId::tl1_bitnet_cpp_setup;
+  std::vector<Candidate> all = {lut(file, tensor, kPreset)};
+  if (published_tiling(kPreset, tensor.shape()) != published_tiling(kSetup, tensor.shape())) {
+    all.push_back(lut(file, tensor, kSetup));
+    constexpr std::string_view kFits = "size and scale fit; the bytes do not tell its tiling, ";
+    if (all[0].possible)
+      all[0].evidence = std::string(kFits) + "that of preset_kernels, from that of setup_env.py";
+    if (all[1].possible)
+      all[1].evidence = std::string(kFits) + "that of setup_env.py, from that of preset_kernels";
+  }
+  all.push_back(by_size(file, tensor, "IQ4_NL_8_8", (tensor.elements() + 31) / 32 * 18));
+  return all;
+}
+
 }  // namespace
 
 std::vector<Candidate> candidates(const File& file, const Tensor& tensor) {
@@ -145,8 +161,7 @@ std::vector<Candidate> candidates(const File& file, const Tensor& tensor) {
     case kI2s:
       return i2s_candidates(file, tensor);
     case kTl1:
-      return {lut(file, tensor, FormatId::tl1_bitnet_cpp),
-              by_size(file, tensor, "IQ4_NL_8_8", blocks * 18)};
+      return tl1_candidates(file, tensor);
     case kTl2:
       return {lut(file, tensor, FormatId::tl2_bitnet_cpp),
               by_size(file, tensor, "MXFP4", blocks * 17)};
@@ -155,6 +170,15 @@ std::vector<Candidate> candidates(const File& file, const Tensor& tensor) {
     default:
       return {};
   }
+}
+
+const Candidate* find_candidate(std::span<const Candidate> all, Shape shape, FormatId id) {
+  auto found = std::ranges::find(all, id, &Candidate::format);
+  constexpr FormatId kPreset = FormatId::tl1_bitnet_cpp;
+  if (found == all.end() && id == FormatId::tl1_bitnet_cpp_setup &&
+      published_tiling(id, shape) == published_tiling(kPreset, shape))
+    found = std::ranges::find(all, kPreset, &Candidate::format);
+  return found == all.end() ? nullptr : &*found;
 }
 
 }  // namespace gpuready::ternary::gguf

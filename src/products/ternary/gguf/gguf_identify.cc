@@ -89,15 +89,19 @@ void LayoutTally::add(std::span<const Candidate> candidates) {
 
 std::vector<LikelyLayout> LayoutTally::likely() const {
   std::vector<LikelyLayout> all;
+  const bool two_tilings = std::ranges::any_of(counts_, [](const Count& count) {
+    return count.layout == FormatId::tl1_bitnet_cpp_setup && count.tensors > 0;
+  });
   for (const Count& count : counts_) {
-    bool best = count.tensors > 0;
+    const Format& its = format(count.layout);
+    const bool open = two_tilings && its.family == format(FormatId::tl1_bitnet_cpp).family;
+    bool best = count.tensors > 0 && !open;
     std::uint64_t rival = 0;
     for (const Count& other : counts_) {
-      if (&other == &count || format(other.layout).family != format(count.layout).family) continue;
+      if (&other == &count || format(other.layout).family != its.family) continue;
       rival = std::max(rival, other.tensors);
       best &= other.tensors < count.tensors || (other.tensors == count.tensors && &count < &other);
     }
-    const Format& its = format(count.layout);
     if (best)
       all.push_back({count.layout, std::string(its.family), std::string(its.name),
                      reason_for(count.layout, count.tensors, rival)});
@@ -144,8 +148,8 @@ Result<Loaded> load(const File& file, const Tensor& tensor, std::span<const Form
   if (all.empty()) return fail(ErrorKind::not_ternary, "its type is " + type_name(tensor.type));
   const auto named = layout_for(tensor.type, layouts);
   if (named) {
-    const auto found = std::ranges::find(all, named, &Candidate::format);
-    if (found == all.end())
+    const Candidate* found = find_candidate(all, tensor.shape(), *named);
+    if (found == nullptr)
       return fail(ErrorKind::unknown_format,
                   "GGUF files do not hold " + std::string(format(*named).name));
     if (!found->possible)
@@ -156,10 +160,12 @@ Result<Loaded> load(const File& file, const Tensor& tensor, std::span<const Form
   std::string possible;
   for (const Candidate& candidate : all)
     if (candidate.possible) possible.append(possible.empty() ? "" : ", ").append(candidate.name);
+  if (possible.empty())
+    return fail(ErrorKind::bad_input,
+                "no layout of " + type_name(tensor.type) + " that is read here fits its bytes");
   return fail(ErrorKind::ambiguous_format,
-              type_name(tensor.type) + " stands for several layouts (" +
-                  (possible.empty() ? "none fits these bytes" : "possible: " + possible) +
-                  "); name one with --layout");
+              type_name(tensor.type) + " stands for several layouts (possible: " + possible +
+                  "); name its layout");
 }
 
 }  // namespace gpuready::ternary::gguf

@@ -22,6 +22,10 @@ struct Candidate {
 // The layouts that the type number can stand for; empty where it stands for one or is not ternary.
 std::vector<Candidate> candidates(const File& file, const Tensor& tensor);
 
+// The candidate that a layout is: tl1_bitnet_cpp stands for tl1_bitnet_cpp_setup, too, if the shape
+// has the same tiling in both. Null: files do not hold it.
+const Candidate* find_candidate(std::span<const Candidate> all, Shape shape, FormatId id);
+
 // True for type numbers whose tensors can be ternary.
 bool may_be_ternary(std::uint32_t type);
 std::optional<FormatId> certain_format(std::uint32_t type);  // that its number alone stands for
@@ -36,7 +40,8 @@ struct LikelyLayout {
   std::string reason;        // "it is the only layout that fits"
 };
 // All tensors of a family in a file have one layout: the one that most of them can have; of several
-// such, the first in the order of candidates().
+// such, the first in the order of candidates(). A family has no likely layout if a tensor of it can
+// be in either of TL1's tilings, which nothing in a file tells apart.
 class LayoutTally {
  public:
   void add(std::span<const Candidate> candidates);  // of a tensor

@@ -60,8 +60,8 @@ std::string unfit(const TensorReport& report, std::optional<FormatId> as) {
   if (std::ranges::none_of(all, &Candidate::possible))
     return "no known layout of " + report.type + " fits its bytes";
   if (!as) return {};
-  const auto found = std::ranges::find(all, as, &Candidate::format);
-  if (found == all.end()) return "GGUF files do not hold " + std::string(format(*as).name);
+  const Candidate* found = find_candidate(all, report.tensor->shape(), *as);
+  if (found == nullptr) return "GGUF files do not hold " + std::string(format(*as).name);
   return found->possible ? std::string()
                          : "it cannot be " + std::string(found->name) + ": " + found->evidence;
 }

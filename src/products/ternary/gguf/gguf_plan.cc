@@ -71,7 +71,8 @@ class Planner {
     }
     const auto loaded = load(file_, tensor, options_.layouts);
     if (!loaded) {
-      refuse(tensor, loaded.error().message);
+      const bool unnamed = loaded.error().kind == ErrorKind::ambiguous_format;
+      refuse(tensor, loaded.error().message + (unnamed ? " with --layout" : ""));
       return false;
     }
     if (loaded->format == options_.to) {

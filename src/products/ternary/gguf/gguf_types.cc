@@ -80,6 +80,7 @@ constexpr Stored kStored[] = {
     stored(FormatId::i2s_bitnet_rs_inline, kI2s, 40),
     stored(FormatId::i2s_qk256, kI2s, 40),
     stored(FormatId::tl1_bitnet_cpp, kTl1, 38),
+    stored(FormatId::tl1_bitnet_cpp_setup, kTl1, 38),
     stored(FormatId::tl2_bitnet_cpp, kTl2, 39),
     stored(FormatId::tq1_0, kTq1, 36),
     stored(FormatId::tq2_0, kTq2, 37),

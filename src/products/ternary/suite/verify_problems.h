@@ -47,7 +47,7 @@ struct Problem {
 Problem make_problem(const ProblemSpec& spec, std::uint64_t seed);
 
 // All tails of K within some blocks, all of N and M, and long rows at the limits of int16 and
-// int32: 556 problems, or 1221 with more of each.
+// int32: hundreds of problems, or more of each.
 std::vector<ProblemSpec> problem_list(bool thorough);
 
 // The documented rule for one row of activations, in scalar f32.

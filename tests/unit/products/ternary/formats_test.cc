@@ -58,7 +58,8 @@ constexpr FormatId kTernary[] = {FormatId::i2s_x86,
                                  FormatId::w2a8_gpu,
                                  FormatId::i2s_bitnet_rs_split,
                                  FormatId::i2s_bitnet_rs_inline,
-                                 FormatId::bitnet_hf};
+                                 FormatId::bitnet_hf,
+                                 FormatId::tl1_bitnet_cpp_setup};
 constexpr Shape kAllFit{96, 512};  // holds whole blocks and tiles of all of them
 
 TEST(TernaryFormats, TableIsInTheOrderOfIdsWithUniqueNames) {
@@ -67,7 +68,7 @@ TEST(TernaryFormats, TableIsInTheOrderOfIdsWithUniqueNames) {
     EXPECT_EQ(find_format(formats()[i].name), formats()[i].id);
     EXPECT_FALSE(formats()[i].source.empty());
   }
-  EXPECT_EQ(formats().size(), 15u);
+  EXPECT_EQ(formats().size(), 16u);
 }
 
 TEST(TernaryFormats, SharedNameIsAmbiguousAndListsTheLayouts) {
@@ -156,8 +157,34 @@ TEST(TernaryFormats, Tl2BytesAreThoseOfBitnetCpp) {
   }
 }
 
+// What the converter wrote for the tilings of preset_kernels and of setup_env.py.
+TEST(TernaryFormats, BytesAreThoseOfBitnetCppInEachPublishedTiling) {
+  constexpr auto kPreset = FormatId::tl1_bitnet_cpp, kSetup = FormatId::tl1_bitnet_cpp_setup;
+  struct {
+    FormatId id;
+    Shape shape;
+    std::uint64_t hash;
+  } const cases[] = {{kPreset, {1024, 4096}, 0xab465e4e0dce3b1fu},
+                     {kSetup, {1024, 4096}, 0x72288d6af36e12a7u},
+                     {FormatId::tl2_bitnet_cpp, {4096, 1536}, 0x47915b8c238b8eb1u}};
+  for (const auto& c : cases) {
+    ASSERT_TRUE(published_tiling(c.id, c.shape)) << format(c.id).name;
+    const auto encoded = encode(recipe_codes(c.shape), c.id);
+    ASSERT_TRUE(encoded) << encoded.error().message;
+    EXPECT_EQ(fnv1a(encoded->bytes), c.hash)
+        << format(c.id).name << " of " << c.shape.rows << " x " << c.shape.cols;
+  }
+  EXPECT_EQ(published_tiling(kPreset, {4096, 4096}), (Tiling{128, 64, 32}));
+  EXPECT_EQ(published_tiling(kSetup, {4096, 4096}), (Tiling{128, 64, 64}));
+  EXPECT_EQ(published_tiling(kPreset, {14336, 4096}), (Tiling{256, 128, 64}));
+  EXPECT_EQ(published_tiling(kSetup, {14336, 4096}), (Tiling{256, 128, 32}));
+  EXPECT_EQ(published_tiling(kPreset, {4096, 14336}), (Tiling{256, 128, 32}));
+  EXPECT_EQ(published_tiling(kSetup, {4096, 14336}), (Tiling{128, 64, 64}));
+}
+
 TEST(TernaryFormats, PublishedTilingsFitTheirShapes) {
-  for (const FormatId id : {FormatId::tl1_bitnet_cpp, FormatId::tl2_bitnet_cpp}) {
+  for (const FormatId id :
+       {FormatId::tl1_bitnet_cpp, FormatId::tl1_bitnet_cpp_setup, FormatId::tl2_bitnet_cpp}) {
     for (const Shape shape : {Shape{3200, 8640}, Shape{3200, 3200}, Shape{8640, 3200},
                               Shape{14336, 4096}, Shape{1024, 4096}, Shape{1536, 1536}}) {
       const auto tiling = published_tiling(id, shape);

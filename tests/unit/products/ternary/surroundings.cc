@@ -234,7 +234,7 @@ void rounding() {
   Inputs in;
   std::mt19937 random(7);
   for (int i = 0; i < 16 * 512; ++i) {
-    // Subnormals too, in some rows alone.
+    // Also subnormals, only in some rows.
     const int exponent = i / 512 % 4 == 3 ? -149 + static_cast<int>(random() % 30)
                                           : static_cast<int>(random() % 12) - 8;
     in.values.push_back(std::ldexp(static_cast<float>(random() % 20001) * 1e-4f - 1, exponent));

@@ -103,7 +103,7 @@ TEST(CpuQuota, IsTheTightestFromTheOwnGroupToTheRoot) {
   // A container that sees its own files at the root, and the host's path.
   EXPECT_EQ(quota_in({{own, "0::/docker/1234"}, {root + "/cpu.max", "50000 100000\n"}}), 1u);
   EXPECT_EQ(quota_in({{own, "0::/\n"}, {root + "/cpu.max", "50000 100000\n"}}), 1u);
-  // Version 1: -1 is none.
+  // Version 1: -1 means no quota.
   const std::string one = "7:cpu,cpuacct:/x\n3:cpuset:/y\n";
   EXPECT_EQ(quota_in({{own, one},
                       {root + "/cpu/x/cpu.cfs_quota_us", "250000\n"},

@@ -38,8 +38,8 @@ TEST(GgufConvert, EveryFormatGoesRoundWithTheSameCodesAndComesBackTheSameBytes) 
   const std::string start = sample_file(FormatId::tq2_0, kTq2, shape).u32("x", 1).build();
   for (const FormatId id :
        {FormatId::tq1_0, FormatId::i2s_x86, FormatId::i2s_arm, FormatId::i2s_four_row,
-        FormatId::tl1_bitnet_cpp, FormatId::tl2_bitnet_cpp, FormatId::i2s_bitnet_rs_split,
-        FormatId::i2s_bitnet_rs_inline}) {
+        FormatId::tl1_bitnet_cpp, FormatId::tl1_bitnet_cpp_setup, FormatId::tl2_bitnet_cpp,
+        FormatId::i2s_bitnet_rs_split, FormatId::i2s_bitnet_rs_inline}) {
     const Converted there = convert_bytes(start, to(id));
     ASSERT_TRUE(there.report) << there.report.error().message;
     ASSERT_TRUE(there.report->failed.empty()) << there.report->failed[0].text;

@@ -142,6 +142,70 @@ TEST(GgufIdentify, BitnetRsLayoutsAreToldApartByCodesScalesAndSize) {
   EXPECT_EQ(likely_of(levels), FormatId::i2s_qk256);
 }
 
+Builder tl1_file(Shape shape, FormatId id) {
+  Builder builder;
+  builder.tensor("a", *encode(some_codes(shape), id), kTl1);
+  builder.tensor("a_scale", {1}, kF32, f32s({0.5f}));
+  return builder;
+}
+
+// bitnet.cpp publishes two tilings for this shape; one permutes the bytes of the other.
+TEST(GgufIdentify, Tl1InTwoTilingsIsRefusedUntilOneIsNamed) {
+  constexpr Shape kShape{1024, 4096};
+  constexpr FormatId kTilings[] = {FormatId::tl1_bitnet_cpp, FormatId::tl1_bitnet_cpp_setup};
+  for (const FormatId id : kTilings) {
+    const std::string bytes = tl1_file(kShape, id).build();
+    const auto file = read(bytes_of(bytes));
+    ASSERT_TRUE(file);
+    const Tensor& tensor = *file->find("a");
+    const auto all = candidates(*file, tensor);
+    for (const FormatId other : kTilings) EXPECT_TRUE(possible(all, format(other).name));
+    EXPECT_TRUE(likely_layouts(*file, {}).empty());
+    const auto unnamed = load(*file, tensor, {});
+    ASSERT_FALSE(unnamed);
+    EXPECT_EQ(unnamed.error().kind, ErrorKind::ambiguous_format);
+    EXPECT_NE(unnamed.error().message.find("tl1-bitnet.cpp, tl1-bitnet.cpp-setup"),
+              std::string::npos)
+        << unnamed.error().message;
+    EXPECT_EQ(unnamed.error().message.find("--"), std::string::npos);
+    const FormatId layouts[] = {id};
+    const auto loaded = load(*file, tensor, layouts);
+    ASSERT_TRUE(loaded) << loaded.error().message;
+    EXPECT_TRUE(decode(loaded->view())->values == some_codes(kShape).values);
+    const FileReport report = inspect(*file, {});
+    EXPECT_TRUE(report.problems.empty());
+    EXPECT_TRUE(report.tensors[0].ambiguous);
+    EXPECT_FALSE(report.tensors[0].likely);
+    EXPECT_TRUE(report.likely.empty());
+  }
+}
+
+TEST(GgufIdentify, Tl1InAShapeOfOneTilingIsReadByEitherName) {
+  constexpr Shape kShape{1536, 1536};
+  const Builder builder = tl1_file(kShape, FormatId::tl1_bitnet_cpp);
+  EXPECT_EQ(likely_of(builder), FormatId::tl1_bitnet_cpp);
+  const std::string bytes = builder.build();
+  const auto file = read(bytes_of(bytes));
+  for (const FormatId id : {FormatId::tl1_bitnet_cpp, FormatId::tl1_bitnet_cpp_setup}) {
+    const FormatId layouts[] = {id};
+    const auto loaded = load(*file, *file->find("a"), layouts);
+    ASSERT_TRUE(loaded) << loaded.error().message;
+    EXPECT_EQ(loaded->format, id);
+    EXPECT_TRUE(decode(loaded->view())->values == some_codes(kShape).values);
+    EXPECT_TRUE(inspect(*file, layouts).problems.empty());
+  }
+}
+
+TEST(GgufIdentify, OneTensorOfTwoTilingsLeavesAllTl1OfTheFileOpen) {
+  Builder builder = tl1_file({1536, 1536}, FormatId::tl1_bitnet_cpp);
+  builder.tensor("b", *encode(some_codes({1536, 1536}), FormatId::tl1_bitnet_cpp), kTl1);
+  builder.tensor("b_scale", {1}, kF32, f32s({0.5f}));
+  builder.tensor("c", *encode(some_codes({1024, 4096}), FormatId::tl1_bitnet_cpp_setup), kTl1);
+  builder.tensor("c_scale", {1}, kF32, f32s({0.5f}));
+  const std::string bytes = builder.build();
+  EXPECT_TRUE(likely_layouts(*read(bytes_of(bytes)), {}).empty());
+}
+
 TEST(GgufIdentify, Mxfp4IsNoTernaryTensor) {
   Builder builder;
   builder.tensor("a", {256, 96}, 39, std::string(256 * 96 / 32 * 17, 'x'));

@@ -135,6 +135,7 @@ TEST(GgufRead, TypesHaveTheNumbersOfTheirSources) {
       {FormatId::tq1_0, 34, 36},
       {FormatId::tq2_0, 35, 37},
       {FormatId::tl1_bitnet_cpp, 38, 38},
+      {FormatId::tl1_bitnet_cpp_setup, 38, 38},
       {FormatId::tl2_bitnet_cpp, 39, 39},
       {FormatId::i2s_x86, 36, 40},
       {FormatId::i2s_arm, 36, 40},
