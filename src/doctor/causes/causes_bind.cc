@@ -72,10 +72,12 @@ struct Obstacle {
 
 // "modprobe.blacklist=nouveau,nvidia" (kmod), "module_blacklist=" (kernel/module/main.c); or an
 // option by itself.
-std::optional<Evidence> blocking_option(const Machine& machine, std::string_view module) {
+std::optional<Evidence> blocking_option(const Machine& machine, std::string_view module,
+                                        const Ids& starts = {
+                                            "", "modprobe.blacklist=", "module_blacklist="}) {
   const auto command_line = machine.system.kernel_command_line.value_or("");
   for (const auto option : split(command_line, " \n"))
-    for (const auto start : {"", "modprobe.blacklist=", "module_blacklist="})
+    for (const auto start : starts)
       if (const auto modules = after_prefix(option, start))
         if (std::ranges::count(split(*modules, ","), module) > 0)
           return evidence("/proc/cmdline", option);
@@ -269,6 +271,20 @@ std::vector<Match> nouveau(const Facts& facts) {
     }
     if (auto found = obstacle(machine)) {
       take(std::move(*found), match);
+    } else if (machine.nvidia.module_installed.value_or(false) &&
+               !blocking_option(machine, "nouveau") &&
+               blocking_option(machine, "nouveau", {"rd.driver.blacklist="})) {  // of dracut
+      match.explanation =
+          "The option rd.driver.blacklist keeps nouveau out of the initramfs only. Once the system "
+          "itself starts, nouveau is loaded from there, and NVIDIA's module, which is installed "
+          "for this kernel, comes too late.";
+      match.cure =
+          "Keep nouveau out of the system, too, and reboot: add modprobe.blacklist=nouveau to the "
+          "kernel's command line (Fedora and its kin: grubby --update-kernel=ALL "
+          "--args=modprobe.blacklist=nouveau), or write \"blacklist nouveau\" into a file of "
+          "/etc/modprobe.d and rebuild the initramfs. NVIDIA's driver then takes the picture over. "
+          "If nouveau comes again, build NVIDIA's module for this kernel once more.";
+      match.command = "";
     } else if (machine.nvidia.modules_from == "dkms" && machine.nvidia.module_installed == false) {
       match.cure = std::string(kBuildAgain) + " Then reboot.";
       match.command = "{do:rebuild-modules}";
