@@ -560,6 +560,11 @@ std::string_view exporter_of(std::string_view line) {
   return {};
 }
 
+// A function for GPL modules only, which nvidia_uvm called up to driver 455.38. Since Linux 5.9 a
+// module that builds on NVIDIA's proprietary one counts as proprietary, whatever its own licence
+// (AOSC-Dev/aosc-os-abbs issue 2594).
+constexpr std::string_view kForGplOnly = "Unknown symbol radix_tree_preloads ";
+
 // A module that insmod was given, or that modules.dep does not link to what it needs.
 void by_exporter(std::string_view exporter, std::string_view module, bool installed, Match& match) {
   match.explanation = fmt::format(
@@ -593,6 +598,10 @@ struct Refusal {
 constexpr std::string_view kRebuild =
     "Rebuild the driver's modules for the running kernel and the loaded driver (with DKMS), "
     "rebuild the initramfs, and reboot.";
+constexpr std::string_view kNewer =
+    "Install a newer release of the driver, which does without that function, and load the module "
+    "nvidia_uvm. Or start an older kernel (5.8 or before). The same release is refused again when "
+    "it is built again.";
 // kernel/module/main.c of Linux; nvidia-modeset-linux.c and nvidia-drm of NVIDIA's
 // open kernel modules.
 constexpr Refusal kRefusals[] = {
@@ -605,6 +614,11 @@ constexpr Refusal kRefusals[] = {
     {"disagrees about version of symbol ",
      "The module was built against other modules than the loaded ones, so the kernel refuses it.",
      kRebuild},
+    {kForGplOnly,
+     "The module needs a function that this kernel gives to GPL modules only. Since Linux 5.9 that "
+     "leaves out modules which build on NVIDIA's proprietary one, so this release of the driver is "
+     "too old for the kernel. nvidia-smi and displays work on; CUDA does not.",
+     kNewer},
     {"Unknown symbol ",
      "The module needs functions that no loaded module has, so the kernel refuses it.", kRebuild},
 };
@@ -691,7 +705,8 @@ std::vector<Match> companions_refused(const Facts& facts) {
     match.cure = std::string(why->cure);
     if (const auto rebuild = rebuild_cure(machine); rebuild && why->cure == kRebuild)
       match.cure = *rebuild + ", rebuild the initramfs, and reboot.";
-    if (why->cure != kRebuild) match.command = "{do:install-open-driver}";
+    if (why->cure != kRebuild)
+      match.command = why->cure == kNewer ? "" : "{do:install-open-driver}";
     if (peer && why->cure == kRebuild) {
       match.cure =
           name == "nv_peer_mem"
