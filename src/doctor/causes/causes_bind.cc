@@ -108,6 +108,27 @@ std::string headers_command(std::string_view release) {
          " && {do:rebuild-modules}";
 }
 
+// A kernel that the distribution did not build, by its name: its repositories have no headers of
+// it.
+bool is_foreign_kernel(const Machine& machine) {
+  constexpr std::string_view kDebians =
+      "generic lowlatency virtual aws azure gcp gke oracle oem kvm ibm nvidia raspi tegra realtime "
+      "fde 64k hwe intel iotg amd64 arm64 pve 686 pae armmp lpae ppc64el powerpc";
+  const std::string_view release = machine.system.kernel_release;
+  const auto own = split(kDebians, " ");
+  switch (family_of(machine)) {
+    case Family::debian:
+    case Family::ubuntu:
+      return std::ranges::find(own, release.substr(release.rfind('-') + 1)) == own.end();
+    case Family::fedora:
+    case Family::yum:
+      return !contains(release, ".fc") && !contains(release, ".el") &&
+             !contains(release, ".amzn") && !contains(release, "uek");
+    default:
+      return false;
+  }
+}
+
 // The kernel for which NVIDIA's module is installed, where it is not the running one.
 std::optional<std::string> other_kernel(const Machine& machine) {
   const std::string block = machine.nvidia.module_blocked.value_or("");
@@ -127,13 +148,14 @@ void by_other_kernel(const std::string& other, Match& match) {
   match.explanation =
       "NVIDIA's kernel module is installed for another kernel, and not for the running one.";
   match.cure = fmt::format(
-      "Start the kernel {}, and hold the kernel's package until the driver fits a newer one. Or "
-      "install the headers of the running kernel, and a newer release of the driver, which builds "
-      "for it: the installed one may not (branch 580 is the last for Maxwell to Volta, without the "
-      "open modules). make.log below /var/lib/dkms/nvidia, or /var/log/nvidia-installer.log, says "
-      "why a build fails.",
+      "Install the headers of the running kernel and DKMS, install the driver again so that DKMS "
+      "builds its modules (NVIDIA's installer: --dkms), and load it: DKMS builds them for each "
+      "later kernel, too. If the build fails (make.log below /var/lib/dkms/nvidia, or "
+      "/var/log/nvidia-installer.log), install a newer release of the driver (branch 580 is the "
+      "last for Maxwell to Volta, without the open modules). Until then, start the kernel {}, and "
+      "hold the kernel's package.",
       quote(other));
-  match.command = "{do:install-headers}";
+  match.command = "{do:install-headers} dkms";
   match.terms = kByReboot;
 }
 
@@ -209,6 +231,18 @@ std::optional<Obstacle> obstacle(const Machine& machine) {
                     "IGNORE_PREEMPT_RT_PRESENCE=1, which NVIDIA does not support.",
                     "", evidence("kernel release", release)};
   if (!lacks_headers) return std::nullopt;
+  if (former && is_foreign_kernel(machine))
+    return Obstacle{
+        "NVIDIA's kernel module could not be built for a kernel from elsewhere",
+        "The running kernel is not the distribution's, and its headers are missing. The driver's "
+        "modules are installed for another kernel.",
+        fmt::format("Start the kernel {}, which has NVIDIA's module (advanced options of the boot "
+                    "menu), and remove the running one if nothing needs it. To keep that, install "
+                    "its headers from where it came from, because the distribution has none, and "
+                    "build the driver's modules. If the build fails, make.log below "
+                    "/var/lib/dkms/nvidia says why; mostly the driver is older than the kernel.",
+                    quote(*former)),
+        "", evidence("/lib/modules/" + *former, "has NVIDIA's kernel module")};
   return Obstacle{"NVIDIA's kernel module could not be built: the kernel's headers are missing",
                   "The driver's modules are built on this machine, which needs the headers of the "
                   "running kernel.",
