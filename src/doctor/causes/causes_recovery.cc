@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "doctor/kernel_signs.h"
+#include "doctor/known_faults.h"
 #include "value/action.h"
 
 namespace gpuready::doctor {
@@ -275,6 +276,26 @@ std::string_view flip_cure(const PciDevice& device) {
   return {};
 }
 
+// A published fault of the driver that runs, which says the same of a GPU's display, leads: a
+// driver that it does not name would not help, and what computes is not touched.
+void by_known_fault(const Machine& machine, std::string_view line, Match& match) {
+  const auto fault = std::ranges::find_if(known_faults(), [&](const KnownFault& each) {
+    if (each.drivers.empty() || each.says.empty() || !contains(line, each.says)) return false;
+    const auto gpus = concerned(machine, each);
+    return std::ranges::find_first_of(gpus, match.gpus) != gpus.end();
+  });
+  if (fault == known_faults().end()) return;
+  const auto driver = known_driver(machine, fault->vendor);
+  match.severity = Severity::info;
+  match.explanation =
+      fmt::format("Driver {} is known {} (published {}: {}). Programs that compute go on.",
+                  quote(driver), fault->text, words_for(fault->sureness), fault->source);
+  match.cure = "Nothing for programs that compute. Against the wait, install " +
+               (fault->fixed.empty() ? "the release before this one, or the next one that ends it."
+                                     : fault->fixed + ", or a newer one.");
+  match.evidence.push_back(evidence("driver version", driver));
+}
+
 // drm_atomic_helper.c of Linux, and nvidia-drm. A line that names no device is about the first GPU
 // that may have a display. One line while the machine starts is common.
 void add_display_hangs(const Machine& machine, std::vector<Match>& matches) {
@@ -314,6 +335,7 @@ void add_display_hangs(const Machine& machine, std::vector<Match>& matches) {
     match.terms = kByReboot;
     match.evidence.push_back(evidence("kernel log", text));
     if (!once) match.evidence.push_back(evidence("kernel log", lines.back()->text));
+    by_known_fault(machine, text, match);
     matches.push_back(std::move(match));
   }
 }
