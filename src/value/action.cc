@@ -141,7 +141,11 @@ void settle_action(Finding& finding, const Machine& machine) {
   if (finding.action > vantage_of(machine).reach && finding.action != ask_host) {
     if (finding.cure)
       finding.cure = "From here it cannot be done, so ask the host's operator (" +
-                     words_of(finding.action) + "): " + *finding.cure;
+                     words_of(finding.action) +
+                     (finding.command.value_or("").starts_with("nvidia-smi --gpu-reset")
+                          ? ", " + *finding.command
+                          : "") +
+                     "): " + *finding.cure;
     finding.action = ask_host;
   }
   if (finding.terms) {

@@ -260,6 +260,17 @@ std::vector<Match> gsp_failed(const Facts& facts) {
   return matches;
 }
 
+// A laptop's own GPU is named as one: any other is in an enclosure.
+bool is_in_enclosure(const Machine& machine, const Match& match) {
+  const auto* device = match.pci.empty() ? nullptr : pci_device(machine, match.pci.front());
+  if (!device || machine.system.hypervisor || !is_laptop(machine.system)) return false;
+  const std::string name = device->name.value_or("");
+  const auto open = name.find(" [");
+  return open != name.npos && open > 0 && name[open - 1] != 'M' &&
+         std::ranges::none_of(std::initializer_list<const char*>{"Laptop", "Mobile", "Max-Q", "MX"},
+                              [&](const char* word) { return contains(name, word); });
+}
+
 std::vector<Match> off_the_bus(const Facts& facts) {
   const auto& machine = facts.machine;
   auto matches = log_matches(machine, {"NVRM: ...fallen off the bus"});
@@ -332,9 +343,16 @@ std::vector<Match> off_the_bus(const Facts& facts) {
       matches.push_back(std::move(match));
     }
   for (auto& match : matches)
-    if (std::ranges::any_of(match.evidence, [](const Evidence& item) {
-          return contains(item.quote, "power state");
-        }))
+    if (is_in_enclosure(machine, match))
+      match.cure =
+          "Switch the GPU's enclosure off and on, plug its cable in again, and start the laptop "
+          "again. If it comes again, try another certified Thunderbolt cable and port, update the "
+          "firmware of laptop and enclosure, and check the enclosure's power supply; another "
+          "laptop shows whether it is the enclosure. Until then, keep programs to the laptop's own "
+          "GPU (CUDA_VISIBLE_DEVICES).";
+    else if (std::ranges::any_of(match.evidence, [](const Evidence& item) {
+               return contains(item.quote, "power state");
+             }))
       match.cure =
           "Cut the power and start again. If it recurs, keep the GPU out of the deepest sleep "
           "(pcie_port_pm=off, or NVreg_DynamicPowerManagement=0x00); then check power, riser and "

@@ -72,10 +72,12 @@ struct Obstacle {
 
 // "modprobe.blacklist=nouveau,nvidia" (kmod), "module_blacklist=" (kernel/module/main.c); or an
 // option by itself.
-std::optional<Evidence> blocking_option(const Machine& machine, std::string_view module) {
+std::optional<Evidence> blocking_option(const Machine& machine, std::string_view module,
+                                        const Ids& starts = {
+                                            "", "modprobe.blacklist=", "module_blacklist="}) {
   const auto command_line = machine.system.kernel_command_line.value_or("");
   for (const auto option : split(command_line, " \n"))
-    for (const auto start : {"", "modprobe.blacklist=", "module_blacklist="})
+    for (const auto start : starts)
       if (const auto modules = after_prefix(option, start))
         if (std::ranges::count(split(*modules, ","), module) > 0)
           return evidence("/proc/cmdline", option);
@@ -106,6 +108,27 @@ std::string headers_command(std::string_view release) {
          " && {do:rebuild-modules}";
 }
 
+// A kernel that the distribution did not build, by its name: its repositories have no headers of
+// it.
+bool is_foreign_kernel(const Machine& machine) {
+  constexpr std::string_view kDebians =
+      "generic lowlatency virtual aws azure gcp gke oracle oem kvm ibm nvidia raspi tegra realtime "
+      "fde 64k hwe intel iotg amd64 arm64 pve 686 pae armmp lpae ppc64el powerpc";
+  const std::string_view release = machine.system.kernel_release;
+  const auto own = split(kDebians, " ");
+  switch (family_of(machine)) {
+    case Family::debian:
+    case Family::ubuntu:
+      return std::ranges::find(own, release.substr(release.rfind('-') + 1)) == own.end();
+    case Family::fedora:
+    case Family::yum:
+      return !contains(release, ".fc") && !contains(release, ".el") &&
+             !contains(release, ".amzn") && !contains(release, "uek");
+    default:
+      return false;
+  }
+}
+
 // The kernel for which NVIDIA's module is installed, where it is not the running one.
 std::optional<std::string> other_kernel(const Machine& machine) {
   const std::string block = machine.nvidia.module_blocked.value_or("");
@@ -125,13 +148,14 @@ void by_other_kernel(const std::string& other, Match& match) {
   match.explanation =
       "NVIDIA's kernel module is installed for another kernel, and not for the running one.";
   match.cure = fmt::format(
-      "Start the kernel {}, and hold the kernel's package until the driver fits a newer one. Or "
-      "install the headers of the running kernel, and a newer release of the driver, which builds "
-      "for it: the installed one may not (branch 580 is the last for Maxwell to Volta, without the "
-      "open modules). make.log below /var/lib/dkms/nvidia, or /var/log/nvidia-installer.log, says "
-      "why a build fails.",
+      "Install the headers of the running kernel and DKMS, install the driver again so that DKMS "
+      "builds its modules (NVIDIA's installer: --dkms), and load it: DKMS builds them for each "
+      "later kernel, too. If the build fails (make.log below /var/lib/dkms/nvidia, or "
+      "/var/log/nvidia-installer.log), install a newer release of the driver (branch 580 is the "
+      "last for Maxwell to Volta, without the open modules). Until then, start the kernel {}, and "
+      "hold the kernel's package.",
       quote(other));
-  match.command = "{do:install-headers}";
+  match.command = "{do:install-headers} dkms";
   match.terms = kByReboot;
 }
 
@@ -207,6 +231,18 @@ std::optional<Obstacle> obstacle(const Machine& machine) {
                     "IGNORE_PREEMPT_RT_PRESENCE=1, which NVIDIA does not support.",
                     "", evidence("kernel release", release)};
   if (!lacks_headers) return std::nullopt;
+  if (former && is_foreign_kernel(machine))
+    return Obstacle{
+        "NVIDIA's kernel module could not be built for a kernel from elsewhere",
+        "The running kernel is not the distribution's, and its headers are missing. The driver's "
+        "modules are installed for another kernel.",
+        fmt::format("Start the kernel {}, which has NVIDIA's module (advanced options of the boot "
+                    "menu), and remove the running one if nothing needs it. To keep that, install "
+                    "its headers from where it came from, because the distribution has none, and "
+                    "build the driver's modules. If the build fails, make.log below "
+                    "/var/lib/dkms/nvidia says why; mostly the driver is older than the kernel.",
+                    quote(*former)),
+        "", evidence("/lib/modules/" + *former, "has NVIDIA's kernel module")};
   return Obstacle{"NVIDIA's kernel module could not be built: the kernel's headers are missing",
                   "The driver's modules are built on this machine, which needs the headers of the "
                   "running kernel.",
@@ -269,6 +305,20 @@ std::vector<Match> nouveau(const Facts& facts) {
     }
     if (auto found = obstacle(machine)) {
       take(std::move(*found), match);
+    } else if (machine.nvidia.module_installed.value_or(false) &&
+               !blocking_option(machine, "nouveau") &&
+               blocking_option(machine, "nouveau", {"rd.driver.blacklist="})) {  // of dracut
+      match.explanation =
+          "The option rd.driver.blacklist keeps nouveau out of the initramfs only. Once the system "
+          "itself starts, nouveau is loaded from there, and NVIDIA's module, which is installed "
+          "for this kernel, comes too late.";
+      match.cure =
+          "Keep nouveau out of the system, too, and reboot: add modprobe.blacklist=nouveau to the "
+          "kernel's command line (Fedora and its kin: grubby --update-kernel=ALL "
+          "--args=modprobe.blacklist=nouveau), or write \"blacklist nouveau\" into a file of "
+          "/etc/modprobe.d and rebuild the initramfs. NVIDIA's driver then takes the picture over. "
+          "If nouveau comes again, build NVIDIA's module for this kernel once more.";
+      match.command = "";
     } else if (machine.nvidia.modules_from == "dkms" && machine.nvidia.module_installed == false) {
       match.cure = std::string(kBuildAgain) + " Then reboot.";
       match.command = "{do:rebuild-modules}";
@@ -544,6 +594,11 @@ std::string_view exporter_of(std::string_view line) {
   return {};
 }
 
+// A function for GPL modules only, which nvidia_uvm called up to driver 455.38. Since Linux 5.9 a
+// module that builds on NVIDIA's proprietary one counts as proprietary, whatever its own licence
+// (AOSC-Dev/aosc-os-abbs issue 2594).
+constexpr std::string_view kForGplOnly = "Unknown symbol radix_tree_preloads ";
+
 // A module that insmod was given, or that modules.dep does not link to what it needs.
 void by_exporter(std::string_view exporter, std::string_view module, bool installed, Match& match) {
   match.explanation = fmt::format(
@@ -577,6 +632,10 @@ struct Refusal {
 constexpr std::string_view kRebuild =
     "Rebuild the driver's modules for the running kernel and the loaded driver (with DKMS), "
     "rebuild the initramfs, and reboot.";
+constexpr std::string_view kNewer =
+    "Install a newer release of the driver, which does without that function, and load the module "
+    "nvidia_uvm. Or start an older kernel (5.8 or before). The same release is refused again when "
+    "it is built again.";
 // kernel/module/main.c of Linux; nvidia-modeset-linux.c and nvidia-drm of NVIDIA's
 // open kernel modules.
 constexpr Refusal kRefusals[] = {
@@ -589,6 +648,11 @@ constexpr Refusal kRefusals[] = {
     {"disagrees about version of symbol ",
      "The module was built against other modules than the loaded ones, so the kernel refuses it.",
      kRebuild},
+    {kForGplOnly,
+     "The module needs a function that this kernel gives to GPL modules only. Since Linux 5.9 that "
+     "leaves out modules which build on NVIDIA's proprietary one, so this release of the driver is "
+     "too old for the kernel. nvidia-smi and displays work on; CUDA does not.",
+     kNewer},
     {"Unknown symbol ",
      "The module needs functions that no loaded module has, so the kernel refuses it.", kRebuild},
 };
@@ -675,7 +739,8 @@ std::vector<Match> companions_refused(const Facts& facts) {
     match.cure = std::string(why->cure);
     if (const auto rebuild = rebuild_cure(machine); rebuild && why->cure == kRebuild)
       match.cure = *rebuild + ", rebuild the initramfs, and reboot.";
-    if (why->cure != kRebuild) match.command = "{do:install-open-driver}";
+    if (why->cure != kRebuild)
+      match.command = why->cure == kNewer ? "" : "{do:install-open-driver}";
     if (peer && why->cure == kRebuild) {
       match.cure =
           name == "nv_peer_mem"

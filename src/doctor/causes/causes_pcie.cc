@@ -267,9 +267,10 @@ void explain_large_piece(const Machine& machine, Match& match) {
 // kernel/dma/swiotlb.c of Linux; before 4.20 "swiotlb buffer is full (sz: N bytes)" only.
 std::vector<Match> bounce_buffer_full(const Facts& facts) {
   auto matches = each_gpu(facts, [&](const Gpu& gpu, Match& match) {
+    const auto* device = gpu.pci ? pci_device(facts.machine, *gpu.pci) : nullptr;
     for (const auto& hit : log_hits(facts.machine, {"*: swiotlb buffer is full"}))
       if (hit.pci && hit.pci == gpu.pci && hit.line >= past_until(facts.machine) &&
-          match.evidence.size() < 2)
+          match.evidence.size() < 2 && !(device && is_of_another_vendor(hit, *device)))
         match.evidence.push_back(evidence("kernel log", hit.text));
     if (!match.evidence.empty()) explain_large_piece(facts.machine, match);
   });

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "doctor/kernel_signs.h"
+#include "doctor/known_faults.h"
 #include "value/action.h"
 
 namespace gpuready::doctor {
@@ -142,14 +143,41 @@ std::optional<LogHit> slept_before(const Facts& facts, const Match& match) {
   return std::nullopt;
 }
 
+// amdgpu's own first work on the GPU does not end, while the machine wakes or just after.
+bool fails_after_sleep(const Machine& machine, const GpuStory& story) {
+  constexpr double kNearSeconds = 30;
+  const Ids first_work = {"amdgpu: ...IB test failed on "};
+  if (story.last != Step::hung || !says_any(story.quotes.front(), first_work)) return false;
+  double slept = -kNearSeconds;
+  for (const auto& hit : log_hits(
+           machine,
+           both(first_work, {"PM: suspend entry", "PM: suspend exit", "ACPI: PM: Waking up"}))) {
+    const double seconds = machine.kernel_log.lines[hit.line].seconds.value_or(0);
+    if (!says_any(hit.text, first_work))
+      slept = seconds;
+    else if (hit.text.starts_with(story.quotes.front()))
+      return seconds - slept < kNearSeconds;
+  }
+  return false;
+}
+
 std::vector<Match> not_woken(const Facts& facts) {
   const auto& machine = facts.machine;
-  auto matches = stories_that(facts, [](const GpuStory& story, Match& match) {
+  auto matches = stories_that(facts, [&](const GpuStory& story, Match& match) {
+    const bool first_work = fails_after_sleep(machine, story);
     if (story.vendor == Vendor::amd)
       match.cure =
           "Reboot. If it comes again, update the kernel and the board's firmware. Until then keep "
           "the GPU awake (amdgpu.runpm=0 on the kernel's command line) and avoid suspend.";
-    return story.last == Step::asleep;
+    if (first_work) {
+      match.explanation =
+          "The machine slept, and the GPU's first work after it did not end in time.";
+      match.cure =
+          "Reboot, and do not suspend the machine under this kernel. Start the kernel before the "
+          "last update, or the distribution's plain one, and try suspend there. A later release "
+          "of this kernel may wake the GPU again.";
+    }
+    return first_work || story.last == Step::asleep;
   });
   // NVIDIA's has no story: whether it answers is asked of NVML.
   // The kernel is not told if systemd's service suspends the GPU.
@@ -275,6 +303,26 @@ std::string_view flip_cure(const PciDevice& device) {
   return {};
 }
 
+// A published fault of the driver that runs, which says the same of a GPU's display, leads: a
+// driver that it does not name would not help, and what computes is not touched.
+void by_known_fault(const Machine& machine, std::string_view line, Match& match) {
+  const auto fault = std::ranges::find_if(known_faults(), [&](const KnownFault& each) {
+    if (each.drivers.empty() || each.says.empty() || !contains(line, each.says)) return false;
+    const auto gpus = concerned(machine, each);
+    return std::ranges::find_first_of(gpus, match.gpus) != gpus.end();
+  });
+  if (fault == known_faults().end()) return;
+  const auto driver = known_driver(machine, fault->vendor);
+  match.severity = Severity::info;
+  match.explanation =
+      fmt::format("Driver {} is known {} (published {}: {}). Programs that compute go on.",
+                  quote(driver), fault->text, words_for(fault->sureness), fault->source);
+  match.cure = "Nothing for programs that compute. Against the wait, install " +
+               (fault->fixed.empty() ? "the release before this one, or the next one that ends it."
+                                     : fault->fixed + ", or a newer one.");
+  match.evidence.push_back(evidence("driver version", driver));
+}
+
 // drm_atomic_helper.c of Linux, and nvidia-drm. A line that names no device is about the first GPU
 // that may have a display. One line while the machine starts is common.
 void add_display_hangs(const Machine& machine, std::vector<Match>& matches) {
@@ -314,6 +362,7 @@ void add_display_hangs(const Machine& machine, std::vector<Match>& matches) {
     match.terms = kByReboot;
     match.evidence.push_back(evidence("kernel log", text));
     if (!once) match.evidence.push_back(evidence("kernel log", lines.back()->text));
+    by_known_fault(machine, text, match);
     matches.push_back(std::move(match));
   }
 }
@@ -613,7 +662,11 @@ std::vector<Cause> recovery_causes() {
       {.id = "power-controller-hung",
        .title = "The GPU's power controller (SMU) does not answer",
        .explanation = "The driver can neither set clocks nor read sensors, nor reset the GPU.",
-       .cure = "Reboot with a full power cycle; if it comes again, update driver and firmware.",
+       .cure = "Reboot with a full power cycle. If it comes again, take over- and undervolting and "
+               "power limits back, and start the kernel before the last update, or a newer one "
+               "with its firmware. On a desktop, try it without GFXOFF "
+               "(amdgpu.ppfeaturemask=0xfff73fff on the kernel's command line), update the "
+               "board's firmware, and check power supply and cables.",
        .command = "{do:power-cycle}",
        .action = Action::power_cycle,
        .explains = {"rocm-start-failed", "expected-gpu-count"},

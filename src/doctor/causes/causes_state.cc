@@ -161,9 +161,16 @@ std::vector<Match> fabric(const Facts& facts) {
       match.explanation =
           "The switches are the host's, whose Fabric Manager has to make a partition of the GPUs "
           "that this virtual machine was given. CUDA starts only then.";
+      const bool one = std::ranges::count(machine.gpus, Vendor::nvidia, &Gpu::vendor) == 1;
       match.cure =
-          "Stop this machine and start it again. If it stays, have the host's operator activate "
-          "the GPUs' partition in the Fabric Manager, or turn NVLink off for a single GPU.";
+          outside(machine) == CurePlace::provider
+              ? "Stop this machine and start it again. If it stays, have the host's operator "
+                "activate the GPUs' partition in the Fabric Manager"
+              : "On the host, install the Fabric Manager of the driver's version there, set "
+                "FABRIC_MODE=1 in fabricmanager.cfg (shared NVSwitches) and start it. Activate the "
+                "partition that holds exactly this machine's GPUs (fmpm -a ID), and then stop this "
+                "machine and start it again: nothing inside it can do that";
+      *match.cure += one ? ", or turn NVLink off for a single GPU." : ".";
       match.command = "";
       match.action = Action::ask_host;
     } else if (has_nvlink5(machine) && machine.nvidia.fabric_manager == "running") {
@@ -203,13 +210,25 @@ std::vector<Match> unlicensed(const Facts& facts) {
   return each_gpu(facts, [&](const Gpu& gpu, Match& match) {
     if (!is_unlicensed(gpu)) return;
     match.evidence = {evidence("nvmlDeviceGetGridLicensableFeatures", *gpu.vgpu_license)};
-    if (cloud_of(facts.machine) == "Azure")
+    if (cloud_of(facts.machine) == "Azure") {
       match.cure =
           "See whether the licence service runs, on the host of a container (systemctl status "
           "nvidia-gridd), and restart it; its log says why it gets no licence (journalctl -u "
           "nvidia-gridd). Azure's price includes the licence, so no token is needed. If the image "
           "has no such service, use an image with the GRID driver that Azure supports, and create "
           "the machine or node pool again.";
+    } else if (facts.machine.container.runtime == "kubernetes") {
+      match.cure =
+          "Give the cluster's driver containers a licence: put gridd.conf (FeatureType=1 with a "
+          "client configuration token) and client_configuration_token.tok into a ConfigMap of the "
+          "GPU Operator's namespace. Name it in driver.licensingConfig.configMapName, set "
+          "nlsEnabled=true there, and start the driver's pods again. If the licence stays away, "
+          "nvidia-smi -q and the log of nvidia-gridd in the driver container say why: mostly the "
+          "clock, no way to the server's port 443, or no licence left. A driver that is installed "
+          "on the node itself has these files in /etc/nvidia.";
+      match.command = "";
+      match.terms = kAtLaunch;
+    }
   });
 }
 

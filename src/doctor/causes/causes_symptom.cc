@@ -223,8 +223,10 @@ std::vector<Match> call_failed(const Facts& facts) {
     constexpr int kCorruptedInforom = 14;
     if (std::all_of(gpu.errors.begin(), gpu.errors.end(), [&](const ApiStatus& status) {
           return !telling(facts.machine, gpu, status) || status.code == kCorruptedInforom;
-        }))
+        })) {
       match.severity = Severity::warning;
+      match.command = "nvidia-smi -q -i {pci}";
+    }
     matches.push_back(std::move(match));
   }
   return matches;
@@ -436,8 +438,12 @@ std::vector<Cause> symptom_causes() {
       {.id = "gpu-call-failed",
        .title = "Calls about this GPU fail",
        .explanation = "The driver answers for this GPU with errors.",
-       .cure = "Look at the kernel log for this address; reset the GPU.",
-       .command = "nvidia-smi -q -i {pci}",
+       .cure =
+           "Stop what uses the GPU and reset it, or reboot; lines with NVRM or Xid in the kernel "
+           "log may say why its calls fail. If they fail again, cut the power and start again, "
+           "and then have the GPU replaced. Until then programs can be kept to other GPUs "
+           "(CUDA_VISIBLE_DEVICES).",
+       .command = "nvidia-smi --gpu-reset -i {pci}",
        .action = Action::check_again,
        .explains = {"expected-gpu-count"},
        .match = call_failed},
