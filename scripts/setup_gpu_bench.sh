@@ -30,7 +30,8 @@ pins() {
     *) die "Python $1: versions are pinned for 3.10 to 3.13; PYTHON=python3.12 names one of them" ;;
   esac
   wheels_cuda="torch==$torch jax[$jax_cuda]==$jax onnxruntime-gpu==$onnxruntime onnx==$onnx numpy==$numpy"
-  wheels_cpu="jax==$jax onnxruntime==$onnxruntime onnx==$onnx numpy==$numpy"
+  # Of this version PyTorch's own index has a build for the CPU (+cpu), which pip prefers; PyPI's brings CUDA along.
+  wheels_cpu="--extra-index-url https://download.pytorch.org/whl/cpu torch==$torch jax==$jax onnxruntime==$onnxruntime onnx==$onnx numpy==$numpy"
 }
 
 if [ "$device" = cuda ] && [ -z "$check" ]; then
@@ -77,10 +78,12 @@ def stack(name, try_it):
 
 def torch():
     import torch
-    if not torch.cuda.is_available():
+    if device == "cuda" and not torch.cuda.is_available():
         raise RuntimeError(f"PyTorch {torch.__version__} has CUDA {torch.version.cuda} and sees no GPU")
-    a = torch.ones(256, 256, device="cuda")
+    a = torch.ones(256, 256, device=device)
     assert (a @ a)[0, 0].item() == 256
+    if device == "cpu":
+        return f"{torch.__version__}, {torch.get_num_threads()} threads"
     return f"{torch.__version__}, CUDA {torch.version.cuda}, {torch.cuda.get_device_name(0)}"
 
 def jax():
@@ -97,8 +100,7 @@ def onnxruntime():
         raise RuntimeError(f"{ort.__version__} has no {wanted}")
     return f"{ort.__version__}, {wanted}"
 
-if device == "cuda":
-    stack("PyTorch", torch)
+stack("PyTorch", torch)
 stack("JAX", jax)
 stack("ONNX Runtime", onnxruntime)
 print("python", sys.version.split()[0])

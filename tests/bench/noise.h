@@ -24,7 +24,8 @@ struct SimulatedNoise {
   double outliers = 0;                     // chance of a run that is 5% slower
   double shared = 0;                       // of each two runs that follow each other
   double tails = 0;                        // of each run only, Student's t with 3 degrees
-  double states = 0;                       // between two clocks, either of which a run has
+  double states = 0;                       // between two states, either of which a run has
+  double sm_mhz = 0;                       // that every repeat recorded
   double noisier = 1;                      // the candidate's white noise, in the base's
   double energy = 0.01;                    // of a repeat's energy, beside its time
   double energy_loss = 0;                  // what an iteration of the candidate takes more
@@ -32,9 +33,9 @@ struct SimulatedNoise {
 
 class Session {
  public:
-  // `samples`: of each of three repeats.
-  Session(const SimulatedNoise& noise, std::uint64_t seed, int samples)
-      : noise_(noise), random_(seed), samples_(samples) {
+  // `samples`: of each of three repeats. `round`: runs that share a noise.
+  Session(const SimulatedNoise& noise, std::uint64_t seed, int samples, std::size_t round = 2)
+      : noise_(noise), random_(seed), samples_(samples), round_(round) {
     correlated_ = noise_.correlated * normal();
     drift_ = normal() < 0 ? -noise_.drift : noise_.drift;
   }
@@ -45,7 +46,7 @@ class Session {
         noise_.correlation * correlated_ +
         std::sqrt(1 - noise_.correlation * noise_.correlation) * noise_.correlated * normal();
     level_ += drift_ + noise_.walk * normal();
-    if (count_ % 2 == 0) shared_ = noise_.shared * normal();
+    if (count_ % round_ == 0) shared_ = noise_.shared * normal();
     double log_ns = std::log(100'000) - std::log1p(gain) + level_ + correlated_ + shared_ +
                     (candidate ? noise_.noisier : 1) * noise_.white * normal();
     if (noise_.tails > 0) {
@@ -72,6 +73,7 @@ class Session {
       }
       one.energy_mj = 50 * std::exp(log_ns - std::log(100'000) + noise_.energy * normal()) *
                       (candidate ? 1 + noise_.energy_loss : 1);
+      if (noise_.sm_mhz > 0) one.conditions.sm_mhz = noise_.sm_mhz;
       one.memory_peak_bytes = (1000ull + (normal() > 1 ? 2 : 0)) << 20;
     }
     return run;
@@ -86,6 +88,7 @@ class Session {
   double correlated_ = 0, drift_ = 0, level_ = 0, shared_ = 0;
   std::size_t count_ = 0;
   int samples_;
+  std::size_t round_;
 };
 
 enum class Order { alternating, regular, shuffled, blocks };
@@ -112,6 +115,33 @@ inline Sides simulate(const SimulatedNoise& noise, Order order, std::size_t runs
     (is_candidate ? sides.candidate : sides.base)
         .runs.push_back(session.next(is_candidate ? gain : 0, is_candidate));
   return sides;
+}
+
+// One run of equal stacks, each repeat a process with the noise of a run; the last one is the
+// noisier where one is. Rounds in random order, every second one in the order of the one before.
+inline RunRecord simulate_ranking(const SimulatedNoise& noise, std::size_t stacks,
+                                  std::size_t repeats, std::uint64_t seed) {
+  Session session(noise, seed, 1, stacks);
+  std::mt19937_64 random(seed + 1);
+  RunRecord run;
+  std::vector<std::size_t> order;
+  for (std::size_t k = 0; k < stacks; ++k) {
+    run.stacks.emplace_back().id = fmt::format("stack-{}", k);
+    order.push_back(k);
+  }
+  for (std::size_t round = 0, position = 0; round < repeats; ++round) {
+    if (round % 2 == 0)
+      std::ranges::shuffle(order, random);
+    else
+      std::ranges::reverse(order);
+    for (const std::size_t k : order) {
+      const RunRecord one = session.next(0, k + 1 == stacks);
+      Repeat& repeat = run.stacks[k].repeats.emplace_back();
+      repeat.position = position++;
+      repeat.samples_ns = {*latency_of(one.stacks[0]).p50_ns};
+    }
+  }
+  return run;
 }
 
 // Earlier runs of the same machine, as the history keeps them.

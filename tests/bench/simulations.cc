@@ -1,7 +1,7 @@
 // How often are `bench compare`, `promote` and `history` wrong? Simulated runs whose truth is
 // known. usage: simulations [COUNT [PART [SEED]]]: comparisons of each kind, 1000 if not given; of
-// one only the part: alike, loop, guard, power, rules or steps (all: each). Rules were chosen at
-// seed 0: another one judges them.
+// one only the part: alike, loop, guard, power, rank, rules or steps (all: each). Rules were chosen
+// at seed 0: another one judges them.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "bench/compare/distributions.h"
 #include "bench/compare/promote.h"
+#include "bench/compare/ranking.h"
 #include "bench/history/history.h"
 #include "bench/noise.h"
 
@@ -32,7 +33,9 @@ constexpr SimulatedNoise kNoises[] = {
     {.name = "2% shared by pairs", .white = 0.003, .shared = 0.02},
     {.name = "5% outliers", .white = 0.003, .outliers = 0.1},
     {.name = "tails", .tails = 0.005},
-    {.name = "two clocks, 10%", .white = 0.003, .states = 0.1},
+    {.name = "two states, 10%", .white = 0.003, .states = 0.1},
+    {.name = "the same, clock read", .white = 0.003, .states = 0.1, .sm_mhz = 1980},
+    {.name = "two states, 40%", .white = 0.003, .states = 0.4},
     {.name = "candidate 4x noisier", .white = 0.005, .noisier = 4},
 };
 constexpr int kSamples = 1;  // of a repeat: a run's value is what matters
@@ -288,6 +291,38 @@ void power(int trials, Checks& checks) {
   }
 }
 
+// One run of equal stacks: any that is called slower is wrong. Then of one that is
+// 10% faster than the others: those where it is called the fastest.
+void rank(int trials, Checks& checks) {
+  constexpr std::size_t kStacks[] = {2, 5}, kRepeats[] = {2, 3, 5, 6, 8};
+  fmt::print(
+      "Rankings of equal stacks, {} trials: any told apart (1% stated); then the fastest is named "
+      "if it\ntakes 10% less\n{:<22}",
+      trials, "");
+  for (const auto stacks : kStacks)
+    for (const auto repeats : kRepeats)
+      fmt::print(" {:>11}", fmt::format("{} x {}", stacks, repeats));
+  fmt::print("\n");
+  for (const auto& noise : kNoises) {
+    fmt::print("{:<22}", noise.name);
+    for (const auto stacks : kStacks)
+      for (const auto repeats : kRepeats) {
+        const auto counts = counted(trials, 2, [&](std::uint64_t seed, std::vector<int>& found) {
+          RunRecord run = simulate_ranking(noise, stacks, repeats, seed + 11);
+          found[0] += not_told_apart(ranking_of(run)).size() + 1 < stacks;
+          for (auto& repeat : run.stacks[0].repeats) repeat.samples_ns[0] *= 0.9;
+          const auto ranking = ranking_of(run);
+          found[1] += ranking.ranked[0].id == run.stacks[0].id && not_told_apart(ranking).empty();
+        });
+        fmt::print(" {:>11}", fmt::format("{} {}", counts[0], counts[1]));
+        checks.expect_rate(counts[0], trials, 0.01,
+                           fmt::format("{} stacks, {} repeats, {}", stacks, repeats, noise.name));
+      }
+    fmt::print("\n");
+    std::fflush(stdout);
+  }
+}
+
 // The rules of other programs, written from their documentation, on samples of runs of both sides:
 // whether the candidate is reported to be faster or slower.
 using Samples = std::vector<double>;
@@ -417,8 +452,8 @@ int main(int argc, char** argv) {
   }
   first_seed += *seed << 32;
   constexpr std::pair<std::string_view, void (*)(int, Checks&)> kParts[] = {
-      {"alike", alike}, {"loop", loop},   {"guard", guard},
-      {"power", power}, {"rules", rules}, {"steps", steps}};
+      {"alike", alike}, {"loop", loop},   {"guard", guard}, {"power", power},
+      {"rank", rank},   {"rules", rules}, {"steps", steps}};
   Checks checks;
   for (const auto& [name, part] : kParts)
     if (argc < 3 || name == argv[2] || argv[2] == std::string_view("all"))

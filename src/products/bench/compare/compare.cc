@@ -18,13 +18,9 @@ namespace {
 // move with it, and an equal split would make the first need more runs for nothing.
 constexpr double kFirstShare = 0.9;
 
-// From this number of runs a side on, all runs of one side in one state of the machine and all of
-// the other in another are too rare to count: 2 of 2^10. Fewer decide if the clocks were recorded
-// and steady, if earlier runs lie at one level, or if the difference is greater than that of two
-// states. Earlier runs that lie at two levels show that five are needed, whatever the clocks say:
-// memory may have states, too.
-constexpr std::size_t kRunsToShowStates = 5, kEarlierRunsToShowStates = 8;
-constexpr double kSteadyClock = 1.03, kMostBetweenStates = 0.2, kBeyondStates = 1.25;
+// Earlier runs of a machine with two states all lie in one of them with the chance 2 of 2^8. A
+// recorded clock shows nothing of the kind: memory and processes have states, too.
+constexpr std::size_t kEarlierRunsToShowStates = 8;
 
 // The standard deviation, as a share, below which a way of measuring tells no differences: timers,
 // energy counters, pages of memory.
@@ -182,22 +178,6 @@ bool is_drift_unknown(const Estimate& estimate) {
          std::min(estimate.base_runs, estimate.candidate_runs) < kLeastInBlocks;
 }
 
-// Whether the GPU's clock was read in every run that counts, and was the same.
-bool is_clock_steady(const Side& base, const Side& candidate,
-                     const std::pair<std::string, std::string>& ids) {
-  double least = HUGE_VAL, greatest = 0;
-  for (const auto& [side, id] : {std::pair(&base, &ids.first), std::pair(&candidate, &ids.second)})
-    for (const auto& run : side->runs)
-      if (const auto* stack = run.stack(*id); stack && stack->status == StackStatus::ok)
-        for (const auto& repeat : stack->repeats) {
-          if (repeat.status != StackStatus::ok) continue;
-          const double mhz = repeat.conditions.sm_mhz.value_or(0);
-          least = std::min(least, mhz);
-          greatest = std::max(greatest, mhz);
-        }
-  return least > 0 && greatest <= least * kSteadyClock;
-}
-
 bool has_run(const Side& side, std::string_view id) {
   return std::ranges::any_of(side.runs, [&](const RunRecord& run) { return run.id == id; });
 }
@@ -206,14 +186,7 @@ bool has_run(const Side& side, std::string_view id) {
 struct Learned {
   std::optional<Noise> noise;
   std::string from;
-  bool one_level = false;     // two states would have shown
-  double between_levels = 0;  // of earlier runs of one configuration, as a logarithm; 0: one level
-
-  // Whether a difference of a few runs may be that of two states.
-  bool may_be_states(double difference) const {
-    return !one_level &&
-           std::fabs(difference) < std::max(kMostBetweenStates, kBeyondStates * between_levels);
-  }
+  KnownStates states;
 };
 
 // Those of the same work on the same machine.
@@ -246,7 +219,8 @@ Learned learned_from_earlier(const Side& base, const Side& candidate,
     for (const auto& [tag, values] : tags) {
       repeated += values.size() - 1;
       if (const auto levels = two_levels(values, 1))
-        learned.between_levels = std::max(learned.between_levels, levels->high - levels->low);
+        learned.states.between_levels =
+            std::max(learned.states.between_levels, levels->high - levels->low);
       const auto noise = noise_of(values);
       if (!noise || two_levels(values)) continue;
       groups.push_back(*noise);
@@ -255,7 +229,8 @@ Learned learned_from_earlier(const Side& base, const Side& candidate,
   }
   learned.noise = learned_from(groups, kTimerStep);
   if (learned.noise) learned.from = fmt::format("{} earlier runs of this machine", count);
-  learned.one_level = learned.between_levels == 0 && repeated + 1 >= kEarlierRunsToShowStates;
+  learned.states.one_level =
+      learned.states.between_levels == 0 && repeated + 1 >= kEarlierRunsToShowStates;
   return learned;
 }
 
@@ -263,7 +238,7 @@ struct Work {
   KpiComparison result;
   std::optional<Estimate> estimate;
   bool constant = false;      // one value in all runs of both sides
-  double between_levels = 0;  // as of Learned
+  double between_levels = 0;  // as of KnownStates
 };
 
 std::vector<double> states_of(const KpiRuns& runs) {
@@ -280,8 +255,9 @@ double geometric_mean(const std::vector<double>& values) {
   return std::exp(sum / static_cast<double>(values.size()));
 }
 
+// `to_tell_states`: the runs a side that do.
 Work begin_kpi(Kpi kpi, const KpiRuns& base, const KpiRuns& candidate, const Learned& learned,
-               bool normalise) {
+               std::size_t to_tell_states, bool normalise) {
   Work work;
   KpiComparison& result = work.result;
   result.kpi = kpi;
@@ -321,11 +297,13 @@ Work begin_kpi(Kpi kpi, const KpiRuns& base, const KpiRuns& candidate, const Lea
   if (work.estimate->learned_degrees > 0) result.learned = learned.from;
   result.base_states = states_of(base);
   result.candidate_states = states_of(candidate);
-  work.between_levels = learned.between_levels;
-  result.states_unknown =
+  work.between_levels = learned.states.between_levels;
+  const bool states_unknown =
       kpi != Kpi::memory &&
-      std::min(base.values.size(), candidate.values.size()) < kRunsToShowStates &&
-      learned.may_be_states(work.estimate->difference);
+      std::min(base.values.size(), candidate.values.size()) < to_tell_states &&
+      learned.states.may_be(work.estimate->difference);
+  result.states_unknown = states_unknown;
+  if (states_unknown) result.runs_for_states = to_tell_states;
   result.p = work.estimate->p();
   result.method = name_of(work.estimate->method);
   const bool paired = work.estimate->design == Design::paired;
@@ -372,18 +350,15 @@ void conclude(Work& work, double weight, const CompareOptions& options) {
   if ((work.constant && result.kpi == Kpi::memory) || (low >= -margin && high <= margin)) {
     result.outcome = Outcome::same;
   } else if (differs && result.states_unknown) {
-    result.further_runs = kRunsToShowStates - std::min(e.base_runs, e.candidate_runs);
+    const auto have = std::min(e.base_runs, e.candidate_runs);
+    result.further_runs = *result.runs_for_states - have;
     result.reason =
-        work.between_levels > 0
-            ? fmt::format(
-                  "earlier runs lie at two levels {:.0f}% apart, and so may these few; {} "
-                  "runs a side decide",
-                  percent(work.between_levels), kRunsToShowStates)
-            : fmt::format(
-                  "as few runs would look the same if the machine had two clocks and "
-                  "changed between them; {} runs a side decide, or earlier runs of this "
-                  "workload, or recorded clocks",
-                  kRunsToShowStates);
+        fmt::format("{}; {}", too_few_to_tell_states("runs", have, *result.runs_for_states),
+                    work.between_levels > 0
+                        ? fmt::format("earlier runs lie at two levels {:.0f}% apart",
+                                      percent(work.between_levels))
+                        : fmt::format("{} earlier runs of this workload at one level decide, too",
+                                      kEarlierRunsToShowStates));
   } else if (differs) {
     result.outcome = e.difference > 0 ? Outcome::faster : Outcome::slower;
   } else {
@@ -500,7 +475,7 @@ class Siblings {
 };
 
 StackComparison compare_stack(const Side& base, const Side& candidate, const StackRuns& runs,
-                              double share, const Series& earlier, const Siblings& siblings,
+                              std::size_t compared, const Series& earlier, const Siblings& siblings,
                               const CompareOptions& options) {
   StackComparison stack;
   const auto& ids = runs.ids;
@@ -511,16 +486,17 @@ StackComparison compare_stack(const Side& base, const Side& candidate, const Sta
     conclude_one_sided(stack);
     return stack;
   }
+  const double share = 1 / static_cast<double>(compared);
+  const std::size_t to_tell_states = runs_to_tell_states(compared);
   std::vector<Work> all;
-  const bool steady = is_clock_steady(base, candidate, ids);
   for (std::size_t i = 0; i < std::size(kKpis); ++i) {
     const Kpi kpi = kKpis[i];
     Learned learned;
     const bool learn = options.learn && kpi != Kpi::memory;  // it is counted, not timed
     if (learn) learned = learned_from_earlier(base, candidate, ids, kpi, earlier);
     if (learn && !learned.noise) siblings.add_to(learned, ids, kpi);
-    learned.one_level |= steady && learned.between_levels == 0;
-    all.push_back(begin_kpi(kpi, runs.base[i], runs.candidate[i], learned, options.normalise));
+    all.push_back(begin_kpi(kpi, runs.base[i], runs.candidate[i], learned, to_tell_states,
+                            options.normalise));
   }
   const auto is_first = [&](const Work& work) {
     return work.estimate &&
@@ -633,9 +609,9 @@ Result<Comparison> compare(const Side& unordered_base, const Side& unordered_can
            is_measured(losses_of(candidate.runs, ids.second));
   });
   for (const auto& runs : stacks)
-    result.stacks.push_back(compare_stack(base, candidate, runs,
-                                          1 / double(std::max(compared, std::ptrdiff_t{1})),
-                                          earlier, siblings, options));
+    result.stacks.push_back(compare_stack(
+        base, candidate, runs, static_cast<std::size_t>(std::max(compared, std::ptrdiff_t{1})),
+        earlier, siblings, options));
   return result;
 }
 

@@ -49,6 +49,7 @@ constexpr Rule kRules[] = {
     {"environment.cpu_cores", Meaning::refused, "cpu"},
     {"environment.cpu_affinity", Meaning::refused, "cpu"},
     {"environment.cpu_governor", Meaning::refused, "cpu"},
+    {"environment.cpu_limit", Meaning::refused, "cpu"},
     {"load.others_cpu_percent", Meaning::refused, "load", 20},
     {"load.gpu_percent", Meaning::refused, "load", 10},
     {"load.gpu_processes", Meaning::refused, "load", 0.5},
@@ -73,7 +74,7 @@ constexpr Rule kRules[] = {
     {"stack.status", Meaning::may_differ, ""},
     {"stack.reason", Meaning::may_differ, ""},
     {"stack.cure", Meaning::may_differ, ""},
-    {"stack.repeats", Meaning::may_differ, ""},
+    {"stack.repeats", Meaning::may_differ, ""},  // but for the clocks, below
 };
 constexpr std::string_view kVariablePaths = "environment.variables.";
 
@@ -256,17 +257,47 @@ std::vector<const StackResult*> results_of(const Side& side, std::string_view st
   return results;
 }
 
+// Of all repeats that count.
+std::optional<double> mean_sm_mhz(const std::vector<const StackResult*>& results) {
+  std::vector<double> all;
+  for (const auto* result : results)
+    for (const auto& repeat : result->repeats)
+      if (repeat.status == StackStatus::ok && repeat.conditions.sm_mhz)
+        all.push_back(*repeat.conditions.sm_mhz);
+  return all.empty() ? std::nullopt : std::optional(mean(all));
+}
+
+// Clocks that are further apart, as a share, explain a difference of times. What the candidate
+// changes may itself be why, so that they are listed only.
+constexpr double kSameClock = 0.03;
+void add_clocks(std::vector<Difference>& all, const std::vector<const StackResult*>& base,
+                const std::vector<const StackResult*>& candidate, const std::string& stack) {
+  const auto ours = mean_sm_mhz(base), theirs = mean_sm_mhz(candidate);
+  if (!ours || !theirs || std::abs(*theirs - *ours) <= kSameClock * std::min(*ours, *theirs))
+    return;
+  Difference& difference = all.emplace_back();
+  difference.what = stack + " sm_mhz";
+  difference.measured = true;
+  difference.base = fmt::format("{:.0f}", *ours);
+  difference.candidate = fmt::format("{:.0f}", *theirs);
+}
+
 }  // namespace
 
 std::vector<Difference> differences_of(const Side& base, const Side& candidate,
                                        const StackPairs& pairs) {
   Found found;
+  std::vector<Difference> clocks;
   add_differences(found, records_of(base), records_of(candidate), "", "");
-  for (const auto& [ours, theirs] : pairs)
-    add_differences(found, results_of(base, ours), results_of(candidate, theirs), "stack.",
-                    ours == theirs ? ours : ours + "=" + theirs);
+  for (const auto& [ours, theirs] : pairs) {
+    const auto name = ours == theirs ? ours : ours + "=" + theirs;
+    const auto base_results = results_of(base, ours), results = results_of(candidate, theirs);
+    add_differences(found, base_results, results, "stack.", name);
+    add_clocks(clocks, base_results, results, name);
+  }
   std::vector<Difference> all;
   for (auto& [place, difference] : found) all.push_back(std::move(difference));
+  std::ranges::move(clocks, std::back_inserter(all));
   return all;
 }
 

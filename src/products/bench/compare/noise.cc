@@ -1,5 +1,7 @@
 #include "bench/compare/noise.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -13,6 +15,13 @@ constexpr std::size_t kGroupsToDiffer = 3;  // from here on it shows how much gr
 
 constexpr double kLeastGap = 0.02;  // of two states, as a share: less does not matter
 constexpr double kGapToWidth = 3;   // the gap, in widths of the wider heap
+
+// Of the error of 1% that is stated, what two states may take; the noise takes the rest.
+constexpr double kStatesError = 0.005;
+// Differences above a factor of 2.5 are not those of two states: processes of one VM differed by up
+// to 2.1 times. Where earlier runs show two levels, by this much more than these.
+const double kMostBetweenStates = std::log(2.5);
+constexpr double kBeyondStates = 1.25;
 
 }  // namespace
 
@@ -71,6 +80,26 @@ std::optional<TwoLevels> two_levels(std::vector<double> values, std::size_t leas
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(first_high);
   return TwoLevels{median({values.begin(), middle}), median({middle, values.end()}), first_high,
                    values.size() - first_high};
+}
+
+std::size_t runs_to_tell_states(std::size_t comparisons) {
+  std::size_t runs = 2;
+  while (static_cast<double>(comparisons) * std::pow(0.5, 2.0 * static_cast<double>(runs) - 1) >
+         kStatesError)
+    ++runs;
+  return runs;
+}
+
+bool KnownStates::may_be(double difference) const {
+  return !one_level &&
+         std::fabs(difference) < std::max(kMostBetweenStates, kBeyondStates * between_levels);
+}
+
+std::string too_few_to_tell_states(std::string_view what, std::size_t count, std::size_t least) {
+  return fmt::format(
+      "too few {} to tell a difference from a machine with two states ({} of at "
+      "least {})",
+      what, count, least);
 }
 
 }  // namespace gpuready::bench

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace gpuready::bench {
@@ -42,5 +43,23 @@ struct TwoLevels {
   std::size_t at_low = 0, at_high = 0;
 };
 std::optional<TwoLevels> two_levels(std::vector<double> values, std::size_t least = 2);
+
+// Few runs of a machine that changes between two states at random (clocks, allocations, layouts of
+// a process) may all lie in one state on one side and all in the other on the other side: n runs on
+// each side with the chance 2 (1/2)^(2n), which unequal states only lower. The runs from which on
+// this is rare enough for this number of comparisons: 5 for one or two, 6 for up to ten.
+std::size_t runs_to_tell_states(std::size_t comparisons);
+
+// What earlier runs of the machine say of its states.
+struct KnownStates {
+  bool one_level = false;     // two would have shown
+  double between_levels = 0;  // of runs of one configuration, as a logarithm; 0: one level
+
+  // Whether a difference (of logarithms) may be that of two states.
+  bool may_be(double difference) const;
+};
+
+// "too few runs to tell a difference from a machine with two states (3 of at least 5)".
+std::string too_few_to_tell_states(std::string_view what, std::size_t count, std::size_t least);
 
 }  // namespace gpuready::bench

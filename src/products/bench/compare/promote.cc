@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "bench/compare/noise.h"
 
 namespace gpuready::bench {
 namespace {
@@ -18,6 +19,15 @@ std::string gain_text(const KpiComparison& kpi) {
   return fmt::format("{} by {:.2f}% ({:.2f}% to {:.2f}%)", name_of(kpi.kpi),
                      kpi.gain_percent.value_or(0), kpi.low_percent.value_or(0),
                      kpi.high_percent.value_or(0));
+}
+
+// Of one whose `states_unknown` is set.
+std::string states_text(const KpiComparison& kpi) {
+  return too_few_to_tell_states("runs", std::min(kpi.base_runs, kpi.candidate_runs),
+                                *kpi.runs_for_states);
+}
+std::optional<std::uint64_t> runs_until_states(const KpiComparison& kpi) {
+  return *kpi.runs_for_states - std::min(kpi.base_runs, kpi.candidate_runs);
 }
 
 // Intervals shrink with the root of the number of runs.
@@ -47,7 +57,11 @@ bool judge_losses(Promotion& result, const StackComparison& stack) {
       result.reasons.push_back(
           fmt::format("{}: {}", losses == &stack.base_losses ? "base" : "candidate", reason));
   }
-  if (stack.candidate_losses.failures > 0) result.decision = Decision::reject;
+  if (stack.candidate_losses.failures > 0) {
+    result.decision = Decision::reject;
+    if (stack.base_losses.failures > 0)
+      result.reasons.insert(result.reasons.begin(), "the stack failed on both sides");
+  }
   return !stack.base_losses.any() && !stack.candidate_losses.any();
 }
 
@@ -88,7 +102,13 @@ void judge_allowances(Promotion& result, const StackComparison& stack,
     // Equal counts of memory have no noise.
     const bool equal = kpi.outcome == Outcome::same && std::fabs(*kpi.gain_percent) < 1e-9;
     if (equal || *kpi.alone_low_percent >= -most) continue;
-    if (*kpi.alone_high_percent < -most) {
+    const bool is_lost = *kpi.alone_high_percent < -most;
+    if (is_lost && kpi.states_unknown) {
+      result.reasons.push_back(gain_text(kpi) + ": " + states_text(kpi));
+      result.further_runs = std::max(result.further_runs, runs_until_states(kpi));
+      continue;
+    }
+    if (is_lost) {
       result.decision = Decision::reject;
       result.reasons.push_back(
           fmt::format("worse in {}: at most {:g}% is allowed", gain_text(kpi), most));
@@ -113,23 +133,27 @@ void judge(Promotion& result, const StackComparison& stack, const PromoteOptions
   for (const auto& kpi : stack.kpis) {
     const bool enough = std::min(kpi.base_runs, kpi.candidate_runs) >= options.least_runs;
     if (!wanted(options, kpi.kpi) || !enough || !kpi.low_percent) continue;
-    const KpiComparison*& place = *kpi.low_percent > least && !kpi.states_unknown ? gains
-                                  : *kpi.high_percent < least                     ? ruled_out
-                                                                                  : open;
+    // A gain or a loss of few runs may be that of two states.
+    const bool gained = *kpi.low_percent > least, lost = *kpi.high_percent < 0;
+    const bool unknown = kpi.states_unknown && (gained || lost);
+    const KpiComparison*& place = unknown                     ? open
+                                  : gained                    ? gains
+                                  : *kpi.high_percent < least ? ruled_out
+                                                              : open;
     if (place == nullptr) place = &kpi;
   }
   if (gains != nullptr) {
     if (kept) result.decision = Decision::promote;
     result.reasons.push_back(fmt::format("gain in {}, above {:g}%", gain_text(*gains), least));
   } else if (open != nullptr) {
+    const bool unknown =
+        open->states_unknown && (*open->low_percent > least || *open->high_percent < 0);
     result.further_runs =
-        std::max(result.further_runs, open->states_unknown
-                                          ? open->further_runs
-                                          : runs_until_above(*open, *open->low_percent, least));
+        std::max(result.further_runs, unknown ? runs_until_states(*open)
+                                              : runs_until_above(*open, *open->low_percent, least));
     result.reasons.push_back(
-        open->states_unknown && *open->low_percent > least
-            ? gain_text(*open) + ": " + open->reason
-            : fmt::format("{}: not surely above {:g}%", gain_text(*open), least));
+        unknown ? gain_text(*open) + ": " + states_text(*open)
+                : fmt::format("{}: not surely above {:g}%", gain_text(*open), least));
   } else if (ruled_out != nullptr) {
     result.decision = Decision::reject;
     result.reasons.push_back(
@@ -193,8 +217,10 @@ Result<Promotion> promote(const Side& base, const Side& candidate, const Promote
     result.idea = *options.idea;
     bool changed = false;
     for (auto& difference : result.comparison.differences) {
-      // A side that is not of one piece is not an idea, whatever it is called.
-      difference.refused |= difference.what != *options.idea || difference.mixed;
+      // A side that is not of one piece is not an idea, whatever it is called. What runs read, such
+      // as clocks, may follow from it.
+      difference.refused |=
+          !difference.measured && (difference.what != *options.idea || difference.mixed);
       changed |= difference.what == *options.idea;
     }
     if (!changed)
@@ -211,6 +237,7 @@ Result<Promotion> promote(const Side& base, const Side& candidate, const Promote
   const StackComparison& stack = *TRY(stack_to_judge(result.comparison));
   add_missing_runs(result, stack, options.least_runs);
   if (judge_losses(result, stack) && result.reasons.empty()) judge(result, stack, options);
+  if (result.decision == Decision::reject) result.further_runs.reset();  // it is decided
   return result;
 }
 

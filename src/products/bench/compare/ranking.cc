@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
 
+#include "base/text.h"
 #include "bench/compare/distributions.h"
 #include "bench/compare/estimate.h"
 #include "bench/compare/losses.h"
@@ -66,6 +69,9 @@ std::optional<Noise> noise_beside(const std::vector<const StackResult*>& stacks,
   return groups.size() < kLeast ? std::nullopt : learned_from(groups, kTimerStep);
 }
 
+// The fastest of equal stacks may be any, and any other may be called slower: any two count.
+std::size_t comparisons_of(std::size_t stacks) { return stacks * (stacks - 1) / 2; }
+
 // Beside the fastest of these stacks.
 RankedStack ranked(const std::vector<const StackResult*>& stacks, const StackResult& stack,
                    std::string& learned) {
@@ -84,11 +90,16 @@ RankedStack ranked(const std::vector<const StackResult*>& stacks, const StackRes
     entry.repeats_for_interval = kLeastRepeats;
     return entry;
   }
-  const double alpha = kSpent * kError / static_cast<double>(stacks.size() - 1);
+  const double alpha = kSpent * kError / static_cast<double>(comparisons_of(stacks.size()));
   entry.repeats_for_interval = runs_for_use(*found, alpha);
   if (entry.repeats_for_interval) return entry;
   const double half = found->half_width(alpha);
-  entry.told_apart = found->difference > half;
+  const bool differs = found->difference > half;
+  const auto to_tell_states = runs_to_tell_states(comparisons_of(stacks.size()));
+  if (differs && std::min(found->base_runs, found->candidate_runs) < to_tell_states &&
+      KnownStates().may_be(found->difference))
+    entry.repeats_for_states = to_tell_states;
+  entry.told_apart = differs && !entry.repeats_for_states;
   entry.low = std::min(ratio, std::exp(found->difference - half));
   entry.high = std::max(ratio, std::exp(found->difference + half));
   if (found->learned_degrees > 0) learned = "the other stacks of the run";
@@ -138,6 +149,12 @@ std::vector<std::size_t> stacks_to_repeat(const std::vector<StackResult>& stacks
                                           std::size_t most) {
   std::vector<std::size_t> open;
   std::optional<std::size_t> fastest;
+  const auto contestants = std::ranges::count_if(stacks, [](const auto& stack) {
+    return stack.status == StackStatus::ok && stack.is_contestant();
+  });
+  const auto least = contestants < 2 ? 0
+                                     : std::min(most, runs_to_tell_states(comparisons_of(
+                                                          static_cast<std::size_t>(contestants))));
   for (std::size_t i = 0; i < stacks.size(); ++i) {
     if (stacks[i].status != StackStatus::ok) continue;
     if (stacks[i].is_contestant() &&
@@ -146,13 +163,26 @@ std::vector<std::size_t> stacks_to_repeat(const std::vector<StackResult>& stacks
     // A deviation of n values is itself uncertain by 1 / sqrt(2 (n - 1)).
     const double n = static_cast<double>(std::max<std::size_t>(repeats_of(stacks[i]).size(), 2));
     const double hope = 1 + 1 / std::sqrt(2 * (n - 1));
-    if (uncertainty_of(stacks[i]).value_or(1) > until &&
-        uncertainty_after(stacks[i], most).value_or(0) <= until * hope)
+    const bool few = stacks[i].is_contestant() && repeats_of(stacks[i]).size() < least &&
+                     stacks[i].repeats.size() < most;
+    if (few || (uncertainty_of(stacks[i]).value_or(1) > until &&
+                uncertainty_after(stacks[i], most).value_or(0) <= until * hope))
       open.push_back(i);
   }
   if (!open.empty() && fastest && std::ranges::find(open, *fastest) == open.end())
     open.push_back(*fastest);
   return open;
+}
+
+std::string too_few_to_tell_states(const Ranking& ranking) {
+  std::optional<std::size_t> least;
+  std::size_t repeats = SIZE_MAX;
+  for (const auto& stack : ranking.ranked)
+    if (stack.repeats_for_states) {
+      least = stack.repeats_for_states;
+      repeats = std::min(repeats, stack.repeats);
+    }
+  return least ? too_few_to_tell_states("repeats", repeats, *least) : "";
 }
 
 std::vector<std::string> not_told_apart(const Ranking& ranking) {
@@ -205,6 +235,22 @@ bool is_one_table(const RunRecord& a, const RunRecord& b) {
          a.environment.fingerprint() == b.environment.fingerprint();
 }
 
+// Environment variables whose values are not the same in all of these runs.
+std::vector<std::string> differing_variables(const std::vector<RunRecord>& runs,
+                                             const std::vector<std::size_t>& places) {
+  std::map<std::string, std::set<std::string>> values;
+  std::map<std::string, std::size_t> count;
+  for (const std::size_t i : places)
+    for (const auto& [name, value] : runs[i].environment.variables) {
+      values[name].insert(value);
+      ++count[name];
+    }
+  std::vector<std::string> names;
+  for (const auto& [name, seen] : values)
+    if (seen.size() > 1 || count[name] < places.size()) names.push_back(name);
+  return names;
+}
+
 }  // namespace
 
 std::vector<RunRecord> one_per_tag(const std::vector<RunRecord>& runs) {
@@ -223,6 +269,9 @@ std::vector<RunRecord> one_per_tag(const std::vector<RunRecord>& runs) {
     for (std::size_t number = 0; number < alike.size(); ++number)
       add_run(one, runs[alike[number]], number);
     one.notes = {fmt::format("{} runs; each counts as one repeat.", alike.size())};
+    if (const auto names = differing_variables(runs, alike); !names.empty())
+      one.notes.push_back(
+          fmt::format("These runs differ in {}: the table mixes them.", join(names, ", ")));
   }
   return all;
 }

@@ -19,7 +19,10 @@ struct RankedStack {
   std::size_t repeats = 0;                          // that the interval rests on
   std::optional<std::size_t> repeats_for_interval;  // at least; present if these are too few
   bool told_apart = false;                          // significantly slower than the fastest
-  bool p95_counts = false;                          // there are samples enough
+  // The repeats that tell this difference from that of two states of the machine; present if it is
+  // significant but for these, and not told apart.
+  std::optional<std::size_t> repeats_for_states;
+  bool p95_counts = false;  // there are samples enough
 };
 struct UnrankedStack {
   std::string id, status, reason;
@@ -41,11 +44,15 @@ Ranking ranking_of(const RunRecord& run);
 // and nothing for fewer than two.
 std::optional<double> uncertainty_of(const StackResult& stack);
 
-// The stacks (by index) that further repeats teach something of: not yet known to the share
-// `until`, and within twice `most` repeats of it, since few repeats show their noise badly. The
-// fastest stays in beside them, so that each is compared within the same rounds.
+// The stacks (by index) that further repeats teach something of: too few to exclude two states of
+// the machine, or not yet known to the share `until`, and within twice `most` repeats of it, since
+// few repeats show their noise badly. The fastest stays in beside them, so that each is compared
+// within the same rounds.
 std::vector<std::size_t> stacks_to_repeat(const std::vector<StackResult>& stacks, double until,
                                           std::size_t most);
+
+// Why those that differ significantly are not told apart; empty where that does not happen.
+std::string too_few_to_tell_states(const Ranking& ranking);
 
 // The ids of those that are as fast as the first as far as these repeats show.
 std::vector<std::string> not_told_apart(const Ranking& ranking);

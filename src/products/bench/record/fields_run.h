@@ -30,6 +30,7 @@ FIELDS_OF(Environment) {
   FIELD(cpu_cores, "Number of cores that the run may use, by its affinity.");
   FIELD(cpu_affinity, "The cores that the run may use, such as 0-3,8.");
   FIELD(cpu_governor, "Governor of their clocks, such as powersave; several: separated by commas.");
+  FIELD(cpu_limit, "Quota of the control group, in CPUs of time; absent without one.");
   FIELD(variables, "Environment variables that stacks are given and that may change results.");
 }
 
@@ -59,6 +60,7 @@ FIELDS_OF(Protocol) {
   FIELD(origin,
         "Who timed it: gpuready, google-benchmark, nvbench, llama-bench, hyperfine, asv or pyc.");
   FIELD(clocks_locked, "Whether the GPU's clocks were locked.");
+  FIELD(locked_mhz, "The clock of the SMs at which they were locked.");
   FIELD(startups_overlapped,
         "Several adapters imported their libraries at the same time, while nothing was timed.");
 }

@@ -62,6 +62,7 @@ std::string Environment::fingerprint() const {
     add(*field);
   add(cpu_cores ? std::to_string(*cpu_cores) : "");
   add(cpu_governor);
+  if (cpu_limit) add(fmt::format("{:g}", *cpu_limit));
   const auto hash =
       sha256(std::span(reinterpret_cast<const std::uint8_t*>(text.data()), text.size()));
   return fmt::format("{:02x}", fmt::join(std::span(hash).first(8), ""));

@@ -41,6 +41,7 @@ struct Environment {
   std::optional<std::uint64_t> cpu_cores;  // that this process may use: its affinity
   std::string cpu_affinity;                // which they are: "0-3,8"
   std::string cpu_governor;                // of their clocks; several: "performance, powersave"
+  std::optional<double> cpu_limit;         // of cgroups, in CPUs' time; nothing without one
   std::map<std::string, std::string> variables;  // that its stacks are given (child_variables.h)
 
   // The first 16 hexadecimal digits of the SHA-256 of all but `variables` and `cpu_affinity`: the
@@ -71,6 +72,7 @@ struct Protocol {
   std::optional<double> max_seconds;    // of timing in one process, as asked for
   std::string origin;  // gpuready, google-benchmark, pyc and the like: who timed it
   bool clocks_locked = false;
+  std::optional<std::uint64_t> locked_mhz;  // of the GPU's SMs
   std::optional<bool> startups_overlapped;  // adapters prepared together, none beside timing
   // Then its stacks did one and the same work; the benchmarks of another program need not have.
   bool is_ours() const { return origin.empty() || origin == "gpuready"; }

@@ -88,11 +88,13 @@ std::string distributions(const RunRecord& run, const Ranking& ranking) {
   return "<h3>Samples</h3>\n" + svg + "\n";
 }
 
-std::string ranking_table(const Ranking& ranking) {
+std::string ranking_table(const RunRecord& run, const Ranking& ranking) {
   std::string out;
   if (!ranking.ranked.empty())
     out += fmt::format(
-        "<table><thead><tr><th>stack</th><th>p50</th><th>p95</th><th>mean</th><th>{}</th>"
+        "<div "
+        "class=\"scroll\"><table><thead><tr><th>stack</th><th>p50</th><th>p95</th><th>mean</"
+        "th><th>{}</th>"
         "<th></th></tr></thead><tbody>\n",
         ranking.same_work ? "of the fastest, 99%" : "");
   for (const auto& stack : ranking.ranked) {
@@ -101,9 +103,10 @@ std::string ranking_table(const Ranking& ranking) {
         escape_html(stack.id), time_or_none(stack.latency.p50_ns), p95_text(stack),
         time_or_none(stack.latency.mean_ns), ratio_text(ranking, stack), rank_text(ranking, stack));
   }
-  if (!ranking.ranked.empty()) out += "</tbody></table>\n";
-  for (const auto& note : {p95_note(ranking), learned_text(ranking)})
-    if (!note.empty()) out += "<p>" + note + "</p>\n";
+  if (!ranking.ranked.empty()) out += "</tbody></table></div>\n";
+  for (const auto& note : {p95_note(ranking), learned_text(ranking), states_text(ranking)})
+    if (!note.empty()) out += "<p>" + escape_html(note) + "</p>\n";
+  for (const auto& note : run.notes) out += "<p>" + escape_html(note) + "</p>\n";
   if (!ranking.losses.empty()) out += "<p>Does not count:</p><ul>";
   for (const auto& lost : ranking.losses) out += "<li>" + escape_html(lost) + "</li>";
   if (!ranking.losses.empty()) out += "</ul>\n";
@@ -123,7 +126,7 @@ std::string render_html(const BenchReport& report) {
     const auto ranking = ranking_of(run);
     out += fmt::format("<section><h2>{} \u00b7 {}</h2>\n<div class=\"card\">{}{}</div>\n",
                        escape_html(run.tag), escape_html(workload_text(run.workload)),
-                       ranking_table(ranking), distributions(run, ranking));
+                       ranking_table(run, ranking), distributions(run, ranking));
     out +=
         "<details class=\"card row\"><summary><span class=\"grow\"><b>Environment</b></span>"
         "</summary><ul>";

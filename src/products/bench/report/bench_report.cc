@@ -79,14 +79,25 @@ std::string fastest_text(const Ranking& ranking, std::string_view name, std::str
                          std::string_view time) {
   const auto others = not_told_apart(ranking);
   if (others.empty()) return fmt::format("{} is the fastest of {}: {}", name, of, time);
-  return fmt::format("{} has the shortest time of {}: {}. The repeats do not tell it apart from {}",
-                     name, of, time, join(others, ", "));
+  const auto states = too_few_to_tell_states(ranking);
+  return fmt::format(
+      "{} has the shortest time of {}: {}. The repeats do not tell it apart from {}{}{}", name, of,
+      time, join(others, ", "), states.empty() ? "" : ": ", states);
 }
 
 std::string learned_text(const Ranking& ranking) {
   return ranking.learned.empty()
              ? ""
              : fmt::format("How far repeats vary was also learned from {}.", ranking.learned);
+}
+
+std::string states_text(const Ranking& ranking) {
+  const auto why = too_few_to_tell_states(ranking);
+  if (why.empty()) return "";
+  std::vector<std::string> names;
+  for (const auto& stack : ranking.ranked)
+    if (stack.repeats_for_states) names.push_back(stack.id);
+  return fmt::format("Of {}: {}.", join(names, ", "), why);
 }
 
 std::string conclusion_of(const BenchReport& report) {
@@ -126,7 +137,9 @@ std::string render_markdown(const BenchReport& report) {
                           rank_text(ranking, stack));
     }
     if (const auto note = p95_note(ranking); !note.empty()) text += "\n\\" + note + "\n";
-    if (const auto note = learned_text(ranking); !note.empty()) text += "\n" + note + "\n";
+    for (const auto& note : {learned_text(ranking), states_text(ranking)})
+      if (!note.empty()) text += "\n" + markdown_text(note) + "\n";
+    for (const auto& note : run.notes) text += "\n" + markdown_text(note) + "\n";
     if (!ranking.losses.empty()) text += "\nDoes not count:\n\n";
     for (const auto& lost : ranking.losses) text += "- " + markdown_text(lost) + "\n";
     if (!ranking.others.empty()) text += "\nNot ranked:\n\n";
@@ -158,8 +171,9 @@ std::string render_terminal(const BenchReport& report, const TerminalStyle& styl
                             {ratio_text(ranking, stack)}});
     }
     text.table(2, table);
-    for (const auto& note : {p95_note(ranking), learned_text(ranking)})
+    for (const auto& note : {p95_note(ranking), learned_text(ranking), states_text(ranking)})
       if (!note.empty()) text.paragraph(2, {""}, note, Ink::dim);
+    for (const auto& note : run.notes) text.paragraph(2, {""}, note, Ink::dim);
     for (const auto& lost : ranking.losses) text.paragraph(2, {text.mark(Tone::warn) + " "}, lost);
     for (const auto& other : ranking.others)
       text.paragraph(2, {""}, unranked_text(other), Ink::dim);

@@ -20,6 +20,8 @@ std::string fastest_text(const bench::Ranking& ranking, std::string_view name, s
                          std::string_view time);
 // A line on what the noise was learned from; empty where it was not.
 std::string learned_text(const bench::Ranking& ranking);
+// A line on stacks for which the repeats are too few; empty if there is none.
+std::string states_text(const bench::Ranking& ranking);
 std::string unranked_text(const bench::UnrankedStack& stack);
 std::string time_or_none(const std::optional<double>& ns);
 // The p50, or the mean as such of what reported no more; empty where there is neither.

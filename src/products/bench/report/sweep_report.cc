@@ -106,9 +106,10 @@ std::string curves(const Sweep& sweep) {
 }  // namespace
 
 std::string html_sweep(const Sweep& sweep) {
-  std::string out =
-      fmt::format("<section><h2>{}</h2>\n<div class=\"card\">{}<table><thead><tr><th>{}</th>",
-                  escape_html(title_of(sweep)), curves(sweep), escape_html(sweep.axis));
+  std::string out = fmt::format(
+      "<section><h2>{}</h2>\n<div class=\"card\">{}<div class=\"scroll\"><table>"
+      "<thead><tr><th>{}</th>",
+      escape_html(title_of(sweep)), curves(sweep), escape_html(sweep.axis));
   for (const auto& stack : sweep.stacks) out += "<th>" + escape_html(stack.id) + "</th>";
   out += "</tr></thead><tbody>\n";
   for (const auto& row : rows_of(sweep)) {
@@ -116,7 +117,7 @@ std::string html_sweep(const Sweep& sweep) {
     for (const auto& cell : row) out += "<td>" + escape_html(cell) + "</td>";
     out += "</tr>\n";
   }
-  out += "</tbody></table>\n";
+  out += "</tbody></table></div>\n";
   if (const auto note = note_of(sweep); !note.empty()) out += "<p>" + escape_html(note) + "</p>";
   return out + "</div></section>\n";
 }

@@ -91,6 +91,7 @@ Environment environment_of(const Machine& machine, const Gpu* gpu, Host& host) {
   environment.cpu_cores = cpus.size();
   environment.cpu_affinity = cpu_list(cpus);
   environment.cpu_governor = governors_of(cpus, host);
+  environment.cpu_limit = machine.container.cpu_limit;
   environment.kernel_release = machine.system.kernel_release;
   environment.os_name = machine.system.os_name.value_or("");
   environment.cpu_model = machine.system.cpu_model.value_or("");

@@ -158,21 +158,48 @@ TEST(BenchPromote, AFigureThatNoRunHasIsTold) {
                                                  "memory: no run has it"}));
 }
 
-TEST(BenchPromote, ThreeRunsDoNotShowWhetherAMachineHasTwoClocks) {
+TEST(BenchPromote, ThreeRunsDoNotShowWhetherAMachineHasTwoStates) {
   const Side base = base_side({1000, 1001, 1000}), candidate = candidate_side({900, 901, 900});
   const auto text = decided(base, candidate);
   EXPECT_TRUE(text.starts_with("need_more_runs: p50 by 11.1")) << text;
-  EXPECT_TRUE(contains(text, "two clocks")) << text;
+  EXPECT_TRUE(
+      text.ends_with("too few runs to tell a difference from a machine with two states (3 "
+                     "of at least 5)"))
+      << text;
   EXPECT_EQ(promote(base, candidate, {})->further_runs, 2u);
-  // No machine's clocks differ so far.
-  EXPECT_TRUE(decided(base, candidate_side({500, 501, 500})).starts_with("promote"));
-  // The clock was read, and was the same.
+  // Nor does a loss of few runs reject.
+  EXPECT_TRUE(decided(candidate, base).starts_with("need_more_runs: p50 by -10.0"))
+      << decided(candidate, base);
+  EXPECT_EQ(promote(candidate, base, {})->further_runs, 2u);
+  // No states that were seen differ so far.
+  EXPECT_TRUE(decided(base, candidate_side({380, 381, 380})).starts_with("promote"));
+  // The clock was read, and was the same: memory has states, too.
   Side steady[] = {base, candidate};
   for (auto& side : steady)
     for (auto& run : side.runs) run.stacks[0].repeats[0].conditions.sm_mhz = 1980;
-  EXPECT_TRUE(decided(steady[0], steady[1]).starts_with("promote"));
-  steady[1].runs[1].stacks[0].repeats[0].conditions.sm_mhz = 1755;
   EXPECT_TRUE(decided(steady[0], steady[1]).starts_with("need_more_runs"));
+}
+
+TEST(BenchPromote, ClocksMayFollowFromTheIdea) {
+  Side base = base_side(), candidate = candidate_side({900, 902, 899, 901, 898});
+  for (auto& run : base.runs) run.stacks[0].repeats[0].conditions.sm_mhz = 1755;
+  for (auto& run : candidate.runs) {
+    run.stacks[0].repeats[0].conditions.sm_mhz = 1980;
+    run.environment.variables["POOL"] = "1";
+  }
+  PromoteOptions options;
+  options.idea = "POOL";
+  EXPECT_TRUE(decided(base, candidate, options).starts_with("promote"));
+}
+
+TEST(BenchPromote, SaysThatBothSidesFailed) {
+  Side base = base_side({1000, 1001}), candidate = candidate_side({900, 901});
+  for (Side* side : {&base, &candidate})
+    for (auto& run : side->runs) run.stacks[0].status = StackStatus::error;
+  const auto result = promote(base, candidate, {});
+  EXPECT_EQ(result->decision, Decision::reject);
+  EXPECT_EQ(result->reasons.front(), "the stack failed on both sides");
+  EXPECT_FALSE(result->further_runs);
 }
 
 TEST(BenchPromote, NothingWithinReachIsRejectedAndTheUnsureNeedsMoreRuns) {
