@@ -22,6 +22,17 @@ bool nvidia_expected(const Machine& machine) {
          machine.system.jetson_release.has_value();
 }
 
+// WSL's driver is that of Windows.
+void cure_in_windows(Match& match) {
+  match.cure =
+      "In Windows, install NVIDIA's newest driver, then run wsl --update and wsl --shutdown, and "
+      "start again. A data-centre card must run in the driver model WDDM (nvidia-smi -dm 0 in "
+      "Windows): WSL does not reach it in TCC.";
+  match.action = Action::ask_host;
+  match.own_cure = true;
+  match.command = "wsl.exe --update && wsl.exe --shutdown";
+}
+
 std::vector<Match> start_failed(const Facts& facts, const std::optional<ApiStatus>& start) {
   if (!start || start->ok() || !nvidia_expected(facts.machine)) return {};
   // A WSL machine without an NVIDIA GPU has nothing to start.
@@ -30,13 +41,7 @@ std::vector<Match> start_failed(const Facts& facts, const std::optional<ApiStatu
   match.evidence.push_back(evidence(*start));
   add_gsp_advice(facts.machine, match, "");
   if (!facts.machine.system.wsl2) return {match};
-  match.cure =
-      "In Windows, install NVIDIA's newest driver, then run wsl --update and wsl --shutdown, and "
-      "start again. A data-centre card must run in the driver model WDDM (nvidia-smi -dm 0 in "
-      "Windows): WSL does not reach it in TCC.";
-  match.action = Action::ask_host;
-  match.own_cure = true;
-  match.command = "wsl.exe --update && wsl.exe --shutdown";
+  cure_in_windows(match);
   if (start->code == kNvmlDriverNotLoaded && start->call.starts_with("nvml")) {
     match.explanation =
         "The driver's libraries are in WSL, and NVML reaches no driver behind them: Windows does "
@@ -226,6 +231,8 @@ std::vector<Match> call_failed(const Facts& facts) {
         })) {
       match.severity = Severity::warning;
       match.command = "nvidia-smi -q -i {pci}";
+    } else if (facts.machine.system.wsl2) {
+      cure_in_windows(match);
     }
     matches.push_back(std::move(match));
   }
