@@ -21,6 +21,11 @@ std::string gain_text(const KpiComparison& kpi) {
                      kpi.high_percent.value_or(0));
 }
 
+// A gain above `least`, or a loss, that two states explain, too.
+bool may_be_states(const KpiComparison& kpi, double least) {
+  return kpi.states_unknown && (*kpi.low_percent > least || *kpi.high_percent < 0);
+}
+
 // Of one whose `states_unknown` is set.
 std::string states_text(const KpiComparison& kpi) {
   return too_few_to_tell_states("runs", std::min(kpi.base_runs, kpi.candidate_runs),
@@ -133,11 +138,8 @@ void judge(Promotion& result, const StackComparison& stack, const PromoteOptions
   for (const auto& kpi : stack.kpis) {
     const bool enough = std::min(kpi.base_runs, kpi.candidate_runs) >= options.least_runs;
     if (!wanted(options, kpi.kpi) || !enough || !kpi.low_percent) continue;
-    // A gain or a loss of few runs may be that of two states.
-    const bool gained = *kpi.low_percent > least, lost = *kpi.high_percent < 0;
-    const bool unknown = kpi.states_unknown && (gained || lost);
-    const KpiComparison*& place = unknown                     ? open
-                                  : gained                    ? gains
+    const KpiComparison*& place = may_be_states(kpi, least)   ? open
+                                  : *kpi.low_percent > least  ? gains
                                   : *kpi.high_percent < least ? ruled_out
                                                               : open;
     if (place == nullptr) place = &kpi;
@@ -146,8 +148,7 @@ void judge(Promotion& result, const StackComparison& stack, const PromoteOptions
     if (kept) result.decision = Decision::promote;
     result.reasons.push_back(fmt::format("gain in {}, above {:g}%", gain_text(*gains), least));
   } else if (open != nullptr) {
-    const bool unknown =
-        open->states_unknown && (*open->low_percent > least || *open->high_percent < 0);
+    const bool unknown = may_be_states(*open, least);
     result.further_runs =
         std::max(result.further_runs, unknown ? runs_until_states(*open)
                                               : runs_until_above(*open, *open->low_percent, least));

@@ -163,9 +163,9 @@ Result<Loaded> load(const File& file, const Tensor& tensor, std::span<const Form
   if (possible.empty())
     return fail(ErrorKind::bad_input,
                 "no layout of " + type_name(tensor.type) + " that is read here fits its bytes");
-  return fail(ErrorKind::ambiguous_format,
-              type_name(tensor.type) + " stands for several layouts (possible: " + possible +
-                  "); name its layout");
+  return fail(ErrorKind::ambiguous_format, type_name(tensor.type) +
+                                               " can have several layouts (possible: " + possible +
+                                               "); name its layout");
 }
 
 }  // namespace gpuready::ternary::gguf

@@ -22,8 +22,8 @@ struct Candidate {
 // The layouts that the type number can stand for; empty where it stands for one or is not ternary.
 std::vector<Candidate> candidates(const File& file, const Tensor& tensor);
 
-// The candidate that a layout is: tl1_bitnet_cpp stands for tl1_bitnet_cpp_setup, too, if the shape
-// has the same tiling in both. Null: files do not hold it.
+// The candidate with this layout. Where a shape has the same tiling in both, tl1_bitnet_cpp serves
+// as tl1_bitnet_cpp_setup, too. Null: files do not hold it.
 const Candidate* find_candidate(std::span<const Candidate> all, Shape shape, FormatId id);
 
 // True for type numbers whose tensors can be ternary.
