@@ -142,12 +142,6 @@ Result<KnownFault> parse_row(const Json& doc, const Json& symptoms) {
   fault.sureness = *sureness;
   fault.severe = get_bool(doc, "severe").value_or(false);
   fault.hmm = get_bool(doc, "hmm").value_or(false);
-  const std::string_view ranges[] = {fault.drivers, fault.kernels, fault.toolkits};
-  if (std::ranges::all_of(ranges, &std::string_view::empty))
-    return Error{ErrorKind::bad_input, fmt::format("{}: it names no version", fault.id)};
-  for (const auto range : ranges)
-    if (!are_ranges(range))
-      return Error{ErrorKind::bad_input, fmt::format("{}: `{}` is not a range", fault.id, range)};
   return fault;
 }
 
@@ -163,6 +157,16 @@ Result<std::vector<KnownFault>> parse_known_faults(std::string_view text) {
     faults.push_back(std::move(*fault));
   }
   return faults;
+}
+
+Result<void> check_versions(const KnownFault& fault) {
+  const std::string_view ranges[] = {fault.drivers, fault.kernels, fault.toolkits};
+  if (std::ranges::all_of(ranges, &std::string_view::empty))
+    return Error{ErrorKind::bad_input, fmt::format("{}: it names no version", fault.id)};
+  for (const auto range : ranges)
+    if (!are_ranges(range))
+      return Error{ErrorKind::bad_input, fmt::format("{}: `{}` is not a range", fault.id, range)};
+  return {};
 }
 
 std::span<const KnownFault> known_faults() {

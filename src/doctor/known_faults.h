@@ -46,6 +46,9 @@ struct KnownFault {
 
 // Of a document as known_faults.json; an error names the row and what is wrong.
 Result<std::vector<KnownFault>> parse_known_faults(std::string_view text);
+// Whether a row names versions, as ranges. Tests ask; at each start it would take a tenth of a
+// replay.
+Result<void> check_versions(const KnownFault& fault);
 std::span<const KnownFault> known_faults();  // of known_faults.json
 
 // Whether a version ("580.65.06", "6.8.0-38-generic") is in one of the ranges, which blanks

@@ -55,6 +55,7 @@ Result<std::string> PathTree::resolve_within(std::string_view path, bool follow_
     auto resolved = resolve_within(folder, true, links_left);
     if (!resolved) return resolved;
     at = std::move(*resolved);
+    passed_.insert(at);
     resolved_folders_.emplace(folder, at);
   }
   const auto name = name_of(path);
@@ -73,7 +74,9 @@ void PathTree::add_link(const std::string& path, const std::string& target) {
   if (!resolved) return;
   add_node(*resolved);
   links_.insert_or_assign(*resolved, target);
-  resolved_folders_.clear();  // paths remembered so far may lead through the new link
+  if (!passed_.contains(*resolved)) return;
+  resolved_folders_.clear();  // a remembered path leads through the new link
+  passed_.clear();
 }
 
 std::string PathTree::add(const std::string& path) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/result.h"
@@ -44,6 +45,7 @@ class PathTree {
   ByPath<std::vector<std::string>> nodes_;  // names in it
   ByPath<std::string> links_;
   mutable ByPath<std::string> resolved_folders_;
+  mutable std::unordered_set<std::string, Hash, std::equal_to<>> passed_;  // each folder on the way
 };
 
 }  // namespace gpuready

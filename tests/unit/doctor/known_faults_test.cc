@@ -67,7 +67,9 @@ TEST(KnownFaults, ARangeHasItsBoundsAndNothingBeyond) {
 TEST(KnownFaults, AWrongFileIsRefusedWithItsRow) {
   const auto error_of = [](const std::string& row) {
     const auto faults = parse_known_faults(R"({"symptoms": {}, "faults": [)" + row + "]}");
-    return faults ? std::string("accepted") : faults.error().message;
+    if (!faults) return faults.error().message;
+    const auto versions = check_versions(faults->front());
+    return versions ? std::string("accepted") : versions.error().message;
   };
   const std::string rest =
       R"("text": "t", "symptoms": "xid-79", "sureness": "reported", "source": "s"})";
@@ -88,6 +90,7 @@ TEST(KnownFaults, EveryRowHasASourceAndSymptomsThatExist) {
   for (auto& id : finding_ids()) known.insert(id);
   for (const auto& fault : faults) {
     EXPECT_TRUE(told.insert(fault.id).second) << "twice: " << fault.id;
+    EXPECT_TRUE(check_versions(fault)) << fault.id;
     EXPECT_TRUE(fault.source.starts_with("https://") || contains(fault.source, "hangelog"))
         << fault.id;
     EXPECT_EQ(fault.fixed.empty() && fault.sureness == Sureness::fixed_only, false) << fault.id;

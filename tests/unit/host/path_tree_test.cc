@@ -1,0 +1,41 @@
+// Paths through links, in whichever order the links and the questions come.
+#include "host/path_tree.h"
+
+#include <gtest/gtest.h>
+
+namespace gpuready::test {
+namespace {
+
+TEST(PathTree, FollowsALinkThatComesAfterAPathThroughIt) {
+  struct Case {
+    const char *asked, *link, *target, *then;
+  };
+  constexpr Case kCases[] = {
+      {"/a/b/f", "/a/b", "/c", "/c/f"},
+      {"/a/b/d/f", "/a/b", "../c", "/c/d/f"},
+      {"/a/b/../c/f", "/a/b", "/x/y", "/x/c/f"},  // a folder that was left again
+      {"/l/b/f", "/m/b", "/c", "/c/f"},           // reached through another link
+      {"/l/f", "/m", "/c", "/c/f"},
+  };
+  for (const auto& c : kCases) {
+    PathTree tree;
+    tree.add_link("/l", "/m");
+    ASSERT_TRUE(tree.resolve(c.asked));
+    tree.add_link(c.link, c.target);
+    EXPECT_EQ(tree.resolve(c.asked).value(), c.then) << c.asked << " by " << c.link;
+  }
+}
+
+TEST(PathTree, RefusesWhatLinuxRefuses) {
+  PathTree tree;
+  tree.add_link("/a", "/b");
+  tree.add_link("/b", "/a");
+  EXPECT_FALSE(tree.resolve("/a"));
+  EXPECT_FALSE(tree.resolve("/a/f"));
+  EXPECT_EQ(tree.resolve_folder("/a").value(), "/a");  // the link itself
+  EXPECT_FALSE(tree.resolve("a"));
+  EXPECT_FALSE(tree.resolve("/" + std::string(4096, 'a')));
+}
+
+}  // namespace
+}  // namespace gpuready::test
