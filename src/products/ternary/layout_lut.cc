@@ -108,10 +108,12 @@ void put_triple(int value, std::int8_t* w) {
   w[2] = static_cast<std::int8_t>(v % 3 - 1);
 }
 
+bool is_tl1(FormatId id) { return format(id).family == "TL1"; }
+
 const char* misfit(FormatId id, Shape shape, Tiling t) {
   if (t.bm < 1 || t.bk < 1 || t.bmm < 1) return "its tiling is missing";
   if (shape.rows % t.bm != 0 || t.bm % t.bmm != 0) return "the rows must fill its tiles";
-  if (id != FormatId::tl2_bitnet_cpp) {
+  if (is_tl1(id)) {
     if (t.bmm != 16 && t.bmm != 32 && t.bmm != 64) return "its strips have 16, 32 or 64 rows";
     if (t.bk % (256 / t.bmm) != 0 || shape.cols % t.bk != 0) {
       return "the columns must fill its tiles";
@@ -133,7 +135,7 @@ Result<std::size_t> lut_bytes(FormatId id, Shape shape, Tiling tiling) {
                 std::string(format(id).name) + " cannot hold " + to_text(shape) + ": " + what);
   }
   const Index rows = static_cast<Index>(shape.rows), cols = static_cast<Index>(shape.cols);
-  if (id != FormatId::tl2_bitnet_cpp) return rows * cols / 4;
+  if (is_tl1(id)) return rows * cols / 4;
   // The converter pads to the size of a tail of 256 columns.
   const Tl2 t = tl2_tiles(shape, tiling);
   const Index used = rows * t.three.cols / 6 + rows * t.three.cols / 24 + rows * t.two.cols / 4;
@@ -148,7 +150,7 @@ Result<std::size_t> lut_bytes(FormatId id, Shape shape, Tiling tiling) {
 Tiling lut_tiling(FormatId id, Shape shape) {
   constexpr int kRows[] = {320, 256, 160, 128, 64, 32}, kCols[] = {128, 64, 32, 8};
   for (const int bm : kRows) {
-    if (id == FormatId::tl2_bitnet_cpp) {
+    if (!is_tl1(id)) {
       if (misfit(id, shape, {bm, 96, 32}) == nullptr) return {bm, 96, 32};
       continue;
     }
@@ -156,7 +158,7 @@ Tiling lut_tiling(FormatId id, Shape shape) {
       if (misfit(id, shape, {bm, bk, 32}) == nullptr) return {bm, bk, 32};
     }
   }
-  return {32, id == FormatId::tl2_bitnet_cpp ? 96 : 8, 32};  // lut_bytes() says why it does not fit
+  return {32, is_tl1(id) ? 8 : 96, 32};  // lut_bytes() says why it does not fit
 }
 
 void write_lut(FormatId id, Shape shape, Tiling tiling, const std::int8_t* codes,
@@ -166,7 +168,7 @@ void write_lut(FormatId id, Shape shape, Tiling tiling, const std::int8_t* codes
     const std::int8_t* w = codes + row * cols + col;
     bytes[byte] = static_cast<std::uint8_t>(pair_index(w) << 4 | pair_index(w + 2));
   };
-  if (id != FormatId::tl2_bitnet_cpp) {
+  if (is_tl1(id)) {
     visit_tl1(tl1_tiles(shape, tiling), 0, put_pairs);
     return;
   }
@@ -197,7 +199,7 @@ Result<void> read_lut(FormatId id, Shape shape, Tiling tiling, const std::uint8_
     put_pair(upper, codes + row * cols + col);
     put_pair(lower, codes + row * cols + col + 2);
   };
-  if (id != FormatId::tl2_bitnet_cpp) {
+  if (is_tl1(id)) {
     visit_tl1(tl1_tiles(shape, tiling), 0, get_pairs);
   } else {
     const Tl2 t = tl2_tiles(shape, tiling);

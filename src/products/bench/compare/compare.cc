@@ -298,12 +298,10 @@ Work begin_kpi(Kpi kpi, const KpiRuns& base, const KpiRuns& candidate, const Lea
   result.base_states = states_of(base);
   result.candidate_states = states_of(candidate);
   work.between_levels = learned.states.between_levels;
-  const bool states_unknown =
-      kpi != Kpi::memory &&
+  if (kpi != Kpi::memory &&
       std::min(base.values.size(), candidate.values.size()) < to_tell_states &&
-      learned.states.may_be(work.estimate->difference);
-  result.states_unknown = states_unknown;
-  if (states_unknown) result.runs_for_states = to_tell_states;
+      learned.states.may_be(work.estimate->difference))
+    result.runs_for_states = to_tell_states;
   result.p = work.estimate->p();
   result.method = name_of(work.estimate->method);
   const bool paired = work.estimate->design == Design::paired;
@@ -349,7 +347,7 @@ void conclude(Work& work, double weight, const CompareOptions& options) {
   // What is held in memory is counted, not timed: no noise hides behind equal counts.
   if ((work.constant && result.kpi == Kpi::memory) || (low >= -margin && high <= margin)) {
     result.outcome = Outcome::same;
-  } else if (differs && result.states_unknown) {
+  } else if (differs && result.runs_for_states) {
     const auto have = std::min(e.base_runs, e.candidate_runs);
     result.further_runs = *result.runs_for_states - have;
     result.reason =

@@ -89,11 +89,11 @@ struct KpiComparison {
   std::optional<std::uint64_t> further_runs;                            // a side, that would decide
   std::string learned;  // what the noise was learned from beside these runs
   std::vector<double> base_states, candidate_states;  // two, where the runs have two levels
-  // As few runs would look the same if the machine changed between two states.
-  bool states_unknown = false;
-  std::optional<std::uint64_t> runs_for_states;  // a side, that would tell; present if unknown
-  std::vector<double> run_gains_percent;         // of each pair where runs alternate, else of
-                                                 // each candidate run over the base's value
+  // A side, that would tell; present where as few runs would look the same if the machine changed
+  // between two states.
+  std::optional<std::uint64_t> runs_for_states;
+  std::vector<double> run_gains_percent;  // of each pair where runs alternate, else of
+                                          // each candidate run over the base's value
 };
 
 struct StackComparison {

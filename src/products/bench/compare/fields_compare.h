@@ -49,10 +49,9 @@ FIELDS_OF(KpiComparison) {
   FIELD(base_states, "Medians of two levels between which the base's runs change, if they do.",
         {.unit = "the KPI's unit"});
   FIELD(candidate_states, "The same of the candidate.", {.unit = "the KPI's unit"});
-  FIELD(states_unknown,
-        "Whether the runs are too few to tell a difference from that of a machine that changes "
-        "between two states, such as clocks or layouts of memory.");
-  FIELD(runs_for_states, "Runs a side that would tell; present if they are too few.");
+  FIELD(runs_for_states,
+        "Runs a side that would tell a difference from that of a machine that changes between two "
+        "states, such as clocks or layouts of memory; present if they are too few.");
   FIELD(run_gains_percent,
         "In time: the gain of each pair where runs alternated, else of each run of the candidate "
         "over the base's value.");

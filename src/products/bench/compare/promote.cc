@@ -23,10 +23,10 @@ std::string gain_text(const KpiComparison& kpi) {
 
 // A gain above `least`, or a loss, that two states explain, too.
 bool may_be_states(const KpiComparison& kpi, double least) {
-  return kpi.states_unknown && (*kpi.low_percent > least || *kpi.high_percent < 0);
+  return kpi.runs_for_states && (*kpi.low_percent > least || *kpi.high_percent < 0);
 }
 
-// Of one whose `states_unknown` is set.
+// Of one with `runs_for_states`.
 std::string states_text(const KpiComparison& kpi) {
   return too_few_to_tell_states("runs", std::min(kpi.base_runs, kpi.candidate_runs),
                                 *kpi.runs_for_states);
@@ -108,7 +108,7 @@ void judge_allowances(Promotion& result, const StackComparison& stack,
     const bool equal = kpi.outcome == Outcome::same && std::fabs(*kpi.gain_percent) < 1e-9;
     if (equal || *kpi.alone_low_percent >= -most) continue;
     const bool is_lost = *kpi.alone_high_percent < -most;
-    if (is_lost && kpi.states_unknown) {
+    if (is_lost && kpi.runs_for_states) {
       result.reasons.push_back(gain_text(kpi) + ": " + states_text(kpi));
       result.further_runs = std::max(result.further_runs, runs_until_states(kpi));
       continue;

@@ -10,6 +10,7 @@
 #include "report/text_layout.h"
 #include "ternary/cli/ternary_commands.h"
 #include "ternary/cli/ternary_file.h"
+#include "ternary/gguf/gguf_types.h"
 #include "ternary/report/convert_report.h"
 #include "ternary/report/exit_rules.h"
 
@@ -91,18 +92,9 @@ Result<int> run_ternary_convert(TernaryConvertOptions& options) {
 }  // namespace
 
 void declare_ternary_convert(CommandSpec& command) {
-  const std::vector<std::string> targets = {"tq1_0",
-                                            "tq2_0",
-                                            "i2_s-x86",
-                                            "i2_s-arm",
-                                            "i2_s-four-row",
-                                            "i2_s-bitnet-rs",
-                                            "i2_s-bitnet-rs-inline",
-                                            "i2_s-qk256",
-                                            "tl1-bitnet.cpp",
-                                            "tl1-bitnet.cpp-setup",
-                                            "tl2-bitnet.cpp",
-                                            "bitnet-hf"};
+  std::vector<std::string> targets;
+  for (const auto& stored : ternary::gguf::stored_formats())
+    targets.emplace_back(ternary::format(stored.asked).name);
   auto options = std::make_shared<TernaryConvertOptions>();
   command.run = [options] { return run_ternary_convert(*options); };
   command.add({

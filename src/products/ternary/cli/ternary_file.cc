@@ -7,6 +7,8 @@
 #include "base/text.h"
 #include "cli/options.h"
 #include "host/atomic_file.h"
+#include "ternary/gguf/gguf_identify.h"
+#include "ternary/gguf/gguf_types.h"
 #include "ternary/safetensors/safetensors.h"
 
 namespace gpuready::cli {
@@ -49,16 +51,10 @@ Result<gguf::ConvertReport> convert_into(const std::string& path, const gguf::Fi
 }
 
 Option layout_option(std::vector<std::string>& names) {
-  const std::vector<std::string> layouts = {"i2_s-x86",
-                                            "i2_s-arm",
-                                            "i2_s-four-row",
-                                            "i2_s-bitnet-rs-split",
-                                            "i2_s-bitnet-rs-inline",
-                                            "i2_s-qk256",
-                                            "i2_s-bitnet-rs",
-                                            "tl1-bitnet.cpp",
-                                            "tl1-bitnet.cpp-setup",
-                                            "tl2-bitnet.cpp"};
+  std::vector<std::string> layouts;
+  for (const auto& stored : gguf::stored_formats())
+    if (!gguf::certain_format(stored.type))
+      layouts.emplace_back(ternary::format(stored.asked).name);
   return {.name = "--layout",
           .value = &names,
           .help =

@@ -119,6 +119,8 @@ std::optional<FloatType> float_type(std::uint32_t number) {
   return std::nullopt;
 }
 
+std::span<const Stored> stored_formats() { return kStored; }
+
 std::optional<Stored> stored_as(FormatId format) {
   for (const Stored& stored : kStored)
     if (stored.asked == format) return stored;

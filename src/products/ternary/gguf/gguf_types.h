@@ -42,6 +42,7 @@ struct Stored {
   std::uint32_t file_type = 0;        // general.file_type of a GGUF file that is mostly so
   Container container = Container::gguf;
 };
+std::span<const Stored> stored_formats();
 std::optional<Stored> stored_as(FormatId format);
 
 }  // namespace gpuready::ternary::gguf
