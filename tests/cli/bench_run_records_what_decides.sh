@@ -13,9 +13,11 @@ unset LD_LIBRARY_PATH
 expect_exit 0 "$GPUREADY" bench run --device cpu --task gemm --m 8 --n 16 --k 32 --max-seconds 0.25 --iters 4 \
   --stack mine --repeats 1 --json=run.json
 python3 - <<'END'
-import json
+import json, re
 text = open("run.json").read()
 run = json.loads(text)["run"]
+assert re.fullmatch("[0-9]{8}T[0-9]{6}Z-[0-9a-f]{8}", run["id"]), run["id"]
+assert run["id"][:15] == re.sub("[-:]", "", run["started_utc"])[:15], run
 variables = run["environment"]["variables"]
 assert variables["XLA_FLAGS"] == "--a --b" and variables["OMP_NUM_THREADS"] == "2", variables
 assert "LD_LIBRARY_PATH" not in variables and "HOME" not in variables, variables
