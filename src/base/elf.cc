@@ -64,10 +64,8 @@ void read_versions(Bytes bytes, std::uint64_t count, const Text& text, ElfFile& 
           auto& known = file.symbol_versions[wanted.substr(0, split_at)];
           known = std::max(known, *version);
         }
-      if (name->vna_next == 0) break;
       name_at += name->vna_next;
     }
-    if (set->vn_next == 0) break;
     at += set->vn_next;
   }
 }

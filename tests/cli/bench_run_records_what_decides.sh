@@ -13,9 +13,11 @@ unset LD_LIBRARY_PATH
 expect_exit 0 "$GPUREADY" bench run --device cpu --task gemm --m 8 --n 16 --k 32 --max-seconds 0.25 --iters 4 \
   --stack mine --repeats 1 --json=run.json
 python3 - <<'END'
-import json
+import json, re
 text = open("run.json").read()
 run = json.loads(text)["run"]
+assert re.fullmatch("[0-9]{8}T[0-9]{6}Z-[0-9a-f]{8}", run["id"]), run["id"]
+assert run["id"][:15] == re.sub("[-:]", "", run["started_utc"])[:15], run
 variables = run["environment"]["variables"]
 assert variables["XLA_FLAGS"] == "--a --b" and variables["OMP_NUM_THREADS"] == "2", variables
 assert "LD_LIBRARY_PATH" not in variables and "HOME" not in variables, variables
@@ -32,12 +34,14 @@ END
 # The CPUs that it may use, as taskset leaves them.
 cpu=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
 taskset -c "$cpu" "$GPUREADY" bench run --device cpu --task gemm --m 8 --n 16 --k 32 --max-seconds 0.1 --iters 4 \
-  --stack gpuready --repeats 1 --json=one.json >log || die "$(cat log)"
+  --stack gpuready --json=one.json >log || die "$(cat log)"
 python3 - "$cpu" <<'END'
 import json, sys
 run = json.load(open("one.json"))["run"]
 environment = run["environment"]
 assert environment["cpu_cores"] == 1 and environment["cpu_affinity"] == sys.argv[1], environment
+# docs/bench-run.md, the defaults.
+assert run["protocol"]["repeats"] == 6 and len(run["stacks"][0]["repeats"]) == 6, run["protocol"]
 END
 # Of an idea that may be a secret its hash is recorded, and Terraform's variables are not.
 TF_VAR_admin_pwd=hunter2 MY_TOKEN=s3cret expect_exit 0 "$GPUREADY" bench run --device cpu --task gemm --m 8 --n 16 \

@@ -20,10 +20,15 @@ namespace {
 constexpr std::uint32_t kEverybody = 0006;    // others may read and write
 constexpr std::uint32_t kOverflowId = 65534;  // an id of the host that has no name in here
 
+// What podman is to hand in; NVIDIA's nodes have a name of CDI instead.
+std::string_view devices_of(const DeviceNode& node) {
+  if (node.path.starts_with("/dev/dri")) return "--device /dev/dri ";
+  return node.path == "/dev/kfd" ? "--device /dev/kfd --device /dev/dri " : "";
+}
+
 // Where the node's mode is not the reason: sets title, explanation and cure of the match, and adds
 // the proof.
 void explain_refusal(const Machine& machine, const DeviceNode& node, Match& match) {
-  if (node.open_error != "EACCES") return;
   const bool open_to_all = node.mode && (*node.mode & kEverybody) == kEverybody;
   const bool in_namespace = machine.system.user_namespace.value_or(false);
   if (!open_to_all) {
@@ -43,10 +48,7 @@ void explain_refusal(const Machine& machine, const DeviceNode& node, Match& matc
         "On the host, be in the nodes' group (usermod -aG render USER, then a new login). Start "
         "the container with its nodes and with that user's groups, which podman keeps with the "
         "runtime crun only: runc ignores keep-groups.";
-    match.command = fmt::format("podman run {}--group-add keep-groups IMAGE",
-                                node.path.starts_with("/dev/dri") ? "--device /dev/dri "
-                                : node.path == "/dev/kfd" ? "--device /dev/kfd --device /dev/dri "
-                                                          : "");
+    match.command = fmt::format("podman run {}--group-add keep-groups IMAGE", devices_of(node));
     match.evidence.push_back(evidence("/proc/self/uid_map", "a user namespace"));
     return;
   }
@@ -73,9 +75,12 @@ void explain_refusal(const Machine& machine, const DeviceNode& node, Match& matc
     match.evidence.push_back(evidence("/sys/fs/selinux/enforce", "1"));
   } else if (in_namespace) {
     match.title = "A user namespace keeps this process from the GPU's device nodes";
-    match.cure =
-        "Let the runtime hand the nodes in (CDI), instead of making or mounting them inside.";
-    match.command = "podman run --device nvidia.com/gpu=all IMAGE";
+    const auto devices = devices_of(node);
+    match.cure = fmt::format(
+        "Let the runtime hand the nodes in{}, instead of making or mounting them inside.",
+        devices.empty() ? " (CDI)" : "");
+    match.command = fmt::format("podman run {}IMAGE",
+                                devices.empty() ? "--device nvidia.com/gpu=all " : devices);
     match.evidence.push_back(evidence("/proc/self/uid_map", "a user namespace"));
   } else {
     match.cure =

@@ -116,12 +116,12 @@ kernels::FinishArgs finish_args(const detail::CpuWeights& w, const detail::Activ
 // Sums of the codes of each group of columns: [groups][padded rows]. Kernels multiply w + 1.
 struct GroupSums {
   std::vector<std::int32_t> sums;
-  std::size_t rows = 0;
+  std::size_t rows;
 
   GroupSums(const kernels::Table& table, const detail::CpuWeights& w,
-            const detail::ActivationRows& y) {
+            const detail::ActivationRows& y)
+      : rows(static_cast<std::size_t>(y.rows)) {
     if (w.group_scales.empty()) return;
-    rows = static_cast<std::size_t>(y.rows);
     const std::size_t groups = w.groups(), width = static_cast<std::size_t>(w.group);
     const std::size_t cols = static_cast<std::size_t>(y.cols);
     sums.resize(groups * rows);

@@ -35,6 +35,11 @@ TEST(Hostlist, FoldsTheLastNumber) {
   EXPECT_EQ(fold_hostlist({"r1n1-ib", "r1n2-ib", "r2n1-ib"}), "r1n[1-2]-ib,r2n1-ib");
   EXPECT_EQ(fold_hostlist({"login", "n1", "99999999999999999999"}),
             "99999999999999999999,login,n1");
+  EXPECT_EQ(fold_hostlist({"n1a", "n2b"}), "n1a,n2b");
+  EXPECT_EQ(fold_hostlist({"a1", "b2"}), "a1,b2");
+  EXPECT_EQ(fold_hostlist({"a", "b", "a"}), "a,b");
+  EXPECT_EQ(fold_hostlist({"n", "n1"}), "n,n1");
+  EXPECT_EQ(fold_hostlist({"n1", "n3", "n5"}), "n[1,3,5]");
   EXPECT_EQ(fold_hostlist({}), "");
 }
 

@@ -1,5 +1,9 @@
 // Reports, recordings and GGUF files are whole or untouched, whichever call of their writers fails.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
 
 #include "cli/options.h"
 #include "host/recording/recording.h"
@@ -86,6 +90,28 @@ TEST(StorageFaults, WhatIsNoPlainFileIsWrittenToAsItIs) {
   ASSERT_TRUE(cli::write_file("/file", "a", storage));
   ASSERT_TRUE(cli::write_file("/file", "b", storage));
   EXPECT_EQ(storage.content("/file"), "b");
+}
+
+// Of an errno it says what could not be done; a reason in words says that itself.
+TEST(StorageFaults, AFailedWriteToAPipeSaysWhy) {
+  MemoryStorage storage;
+  storage.add("/pipe", FileKind::other);
+  FailingStorage full(storage, {.at = 2, .error_number = ENOSPC});  // after the look at its kind
+  const auto written = cli::write_file("/pipe", "a", full);
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().message, "cannot write to /pipe: No space left on device");
+  EXPECT_TRUE(cli::write_file("/pipe", "a", full));
+  EXPECT_EQ(storage.content("/pipe"), "a");
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+  LivePlace place;
+  constexpr uid_t kAnother = 4711;
+  ASSERT_EQ(::mkfifo(place.target().c_str(), 0600), 0);
+  ASSERT_EQ(::lchown(place.target().c_str(), kAnother, kAnother), 0);
+  const auto refused = cli::write_file(place.target(), "a", place.storage());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::no_permission);
+  EXPECT_TRUE(refused.error().message.starts_with(place.target() + ": "))
+      << refused.error().message;
 }
 
 }  // namespace

@@ -313,6 +313,57 @@ TEST(GpuNodes, AGroupThatAUserNamespaceDoesNotKnowIsKeptFromTheHost) {
   }
 }
 
+// path_resolution(7): a mode that lets everybody in does not refuse, and root passes a mode only by
+// CAP_DAC_OVERRIDE. mount(2): nodev.
+TEST(GpuNodes, WhatKeepsAProcessFromANodeIsItsModeOrWhatSurroundsTheProcess) {
+  struct Row {
+    std::uint32_t mode, user;
+    const char* where;  // letters: user namespace, nodev, SELinux enforces, container
+    const char *title, *cure, *command;
+  };
+  const char* const by_mode = "This user may not open the GPU's device nodes";
+  const char* const join = "Add the user to the nodes' group (109";
+  const char* const usermod = "usermod -aG 109 \"$USER\"";
+  const char* const nodev = "The GPU's device nodes are on a file system that forbids device nodes";
+  const char* const selinux = "SELinux keeps this process from the GPU's device nodes";
+  const char* const in_namespace =
+      "A user namespace keeps this process from the GPU's device nodes";
+  const char* const findmnt = "findmnt -T /dev/dri/renderD128";
+  const char* const of_root = "Start the process in the nodes' group, or leave it that capability.";
+  for (const auto& [mode, user, where, title, cure, command] : std::initializer_list<Row>{
+           {0660, 1000, "", by_mode, join, usermod},
+           {0660, 1000, "uns", by_mode, join, usermod},
+           {0664, 1000, "", by_mode, join, usermod},
+           {0662, 1000, "", by_mode, join, usermod},
+           {0660, 0, "", by_mode, of_root, ""},
+           {0660, 0, "c", by_mode, of_root, "docker run --group-add 109 IMAGE"},
+           {0660, 0, "u", by_mode, join, usermod},
+           {0666, 1000, "nsuc", nodev, "Hand the nodes in as devices", findmnt},
+           {0666, 0, "n", nodev, "Hand the nodes in as devices", findmnt},
+           {0666, 1000, "su", selinux, "Restore the nodes' labels.", "restorecon -Rv /dev"},
+           {0666, 1000, "suc", selinux, "Let containers use devices",
+            "setsebool -P container_use_devices 1"},
+           {0666, 1000, "u", in_namespace, "Let the runtime hand the nodes in, instead",
+            "podman run --device /dev/dri IMAGE"},
+           {0666, 1000, "", by_mode, "Look for a security module", findmnt}}) {
+    const std::string_view at = where;
+    auto machine = machine_with({kXe});
+    machine.system.effective_uid = user;
+    machine.system.user_namespace = contains(at, "u");
+    machine.system.selinux_enforcing = contains(at, "s");
+    if (contains(at, "c")) machine.container.runtime = "docker";
+    add_node(machine, "/dev/dri/renderD128", "EACCES", 0);
+    machine.nodes.back().mode = mode;
+    machine.nodes.back().nodev = contains(at, "n");
+    const auto findings = diagnose(machine);
+    const auto found = std::ranges::find(findings, "device-node-permission", &Finding::id);
+    ASSERT_NE(found, findings.end()) << mode << at;
+    EXPECT_EQ(found->title, title) << mode << at;
+    EXPECT_TRUE(found->cure.value_or("").starts_with(cure)) << mode << at << *found->cure;
+    EXPECT_EQ(found->command.value_or(""), command) << mode << at;
+  }
+}
+
 TEST(GpuNodes, OfManyNodesFourAreQuoted) {
   for (const char* error : {"EACCES", "ENOENT"})
     for (const int count : {3, 4, 5}) {

@@ -55,6 +55,34 @@ TEST(Baseline, EachChangeHasItsFinding) {
     EXPECT_NE(std::find(found.begin(), found.end(), id), found.end()) << id;
 }
 
+TEST(Baseline, EachPartOfTheSoftwareThatWasKnownAndChangedIsTold) {
+  struct Row {
+    const char* what;
+    std::optional<std::string>& (*of)(Machine&);
+  };
+  using Text = std::optional<std::string>;
+  for (const auto& [what, of] : std::initializer_list<Row>{
+           {"NVIDIA module flavour", [](Machine& m) -> Text& { return m.nvidia.module_flavour; }},
+           {"CUDA of the driver", [](Machine& m) -> Text& { return m.nvidia.cuda_version; }},
+           {"amdgpu", [](Machine& m) -> Text& { return m.amd.module_version; }},
+           {"ROCm", [](Machine& m) -> Text& { return m.amd.rocm_version; }}}) {
+    auto before = healthy(1), now = healthy(1);
+    const auto told = [&](Text then, Text is) {
+      of(before) = std::move(then);
+      of(now) = std::move(is);
+      std::vector<std::string> changes;
+      for (const auto& finding : compare_with_baseline(before, now))
+        for (const auto& item : finding.evidence)
+          changes.push_back(finding.id + " " + item.source + " " + item.quote);
+      return changes;
+    };
+    EXPECT_EQ(told("a", "b"), std::vector{"driver-changed " + std::string(what) + " was a, is b"});
+    EXPECT_TRUE(told("a", "a").empty()) << what;
+    EXPECT_TRUE(told({}, "b").empty()) << what;
+    EXPECT_TRUE(told("a", {}).empty()) << what;
+  }
+}
+
 // Where they are one version, the module's change says it.
 TEST(Baseline, ADriversUserSpaceIsComparedWhereItIsNotTheModules) {
   struct Row {

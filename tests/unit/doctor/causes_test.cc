@@ -585,6 +585,45 @@ TEST(Causes, RocmRunsWithADriverOfUpToTwoReleasesBefore) {
   }
 }
 
+bool tells(const std::vector<Finding>& findings, std::string_view id) {
+  return std::ranges::any_of(findings, [&](const Finding& finding) {
+    return finding.id == id || tells(finding.explains, id);
+  });
+}
+
+// A start that could not open /dev/kfd tells nothing of versions. amdgpu of the kernel itself has
+// no version: there a start that hangs is the sign, and one that is refused none.
+TEST(Causes, OnlyAStartThatHungOrWasRefusedIsBlamedOnRocmsVersion) {
+  const auto blamed = [](const char* outcome, int code, const char* module, bool kfd_opens = true) {
+    auto machine = amd_machine("gfx90a");
+    machine.amd.rocm_version = "7.1";
+    if (*outcome != '\0') machine.amd.outcome = outcome;
+    if (code >= 0) machine.amd.start = ApiStatus{"hsa_init()", code, "HSA_STATUS"};
+    if (*module != '\0') machine.amd.module_version = module;
+    machine.nodes.push_back(node_at("/dev/kfd"));
+    machine.nodes.back().openable = kfd_opens;
+    return tells(diagnose(machine), "rocm-newer-than-driver");
+  };
+  constexpr int kNone = -1, kOk = 0, kRefused = 4104;
+  constexpr const char *kOld = "6.3.6", *kNew = "6.12.12", *kUnknown = "";
+  EXPECT_FALSE(blamed("completed", kOk, kOld));
+  EXPECT_FALSE(blamed("", kNone, kOld));
+  EXPECT_TRUE(blamed("completed", kRefused, kOld));
+  EXPECT_FALSE(blamed("completed", kRefused, kOld, false));
+  EXPECT_FALSE(blamed("completed", kRefused, kNew));
+  EXPECT_FALSE(blamed("completed", kRefused, kUnknown));
+  for (const char* stuck : {"hung", "timed_out"}) {
+    EXPECT_TRUE(blamed(stuck, kNone, kOld)) << stuck;
+    EXPECT_TRUE(blamed(stuck, kNone, kOld, false)) << stuck;
+    EXPECT_FALSE(blamed(stuck, kNone, kNew)) << stuck;
+    EXPECT_TRUE(blamed(stuck, kNone, kUnknown)) << stuck;
+  }
+  auto machine = healthy();
+  machine.amd.rocm_version = "7.1";
+  machine.amd.outcome = "hung";
+  EXPECT_FALSE(tells(diagnose(machine), "rocm-newer-than-driver")) << "no GPU of AMD is here";
+}
+
 TEST(Causes, AFailedStartIsTheFabricsUnlessConfidentialComputingWaits) {
   auto machine = healthy();
   fail_cuda(machine, 802, "CUDA_ERROR_SYSTEM_NOT_READY");

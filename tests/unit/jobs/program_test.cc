@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include "base/text.h"
 #include "jobs/job.h"
@@ -177,6 +178,32 @@ TEST(TrustedPath, KnowsAnotherUsersFiles) {
   EXPECT_NE(why_not(link), "");
   ASSERT_EQ(::lchown(link.c_str(), kAnother, kAnother), 0);
   EXPECT_NE(why_not(link), "");
+}
+
+// With private groups and umask 002 all of a user's folders are like that; root's group is not
+// private.
+TEST(TrustedPath, OnlyAnOrdinaryUsersOwnGroupMayWrite) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can be another user";
+  const Folder folder;
+  ::chmod(folder.path.c_str(), 0755);
+  const std::string program = folder.program("a", "tool");
+  const auto why_not_for = [&](uid_t user, gid_t group, mode_t mode) {
+    EXPECT_EQ(::lchown(program.c_str(), user, group), 0);
+    ::chmod(program.c_str(), mode);
+    const gid_t before = ::getegid();
+    EXPECT_EQ(::setegid(user) | ::seteuid(user), 0);
+    const auto why = why_not(program);
+    EXPECT_EQ(::seteuid(0) | ::setegid(before), 0);
+    return why;
+  };
+  if (!why_not_for(kAnother, kAnother, 0755).empty()) GTEST_SKIP() << "closed to other users";
+  EXPECT_EQ(why_not_for(kAnother, kAnother, 0775), "");
+  EXPECT_EQ(why_not_for(kAnother, kAnother + 1, 0755), "");
+  for (const auto& [user, group] : {std::pair(kAnother, kAnother + 1), {0u, 0u}})
+    EXPECT_TRUE(contains(why_not_for(user, group, 0775),
+                         "/a/tool may be written by group " + std::to_string(group)))
+        << user;
+  EXPECT_TRUE(contains(why_not_for(kAnother, kAnother, 0777), "may be written by all users"));
 }
 
 TEST(Program, RootPassesOverWhatOthersCouldHavePut) {

@@ -35,8 +35,9 @@ SubjectRun::SubjectRun(const Subject& subject, std::unique_ptr<Backend> backend)
 void SubjectRun::failed(CheckId id, const Error& error, const std::string& where) {
   CheckResult& c = check(id);
   // A product that a backend does not offer after it offered others is wrong; of the formats and
-  // rules of quantising it may offer some.
-  if (error.kind == ErrorKind::unsupported_tier && (id == CheckId::quantise || c.cases == 0)) {
+  // rules of quantising, and of f16 outputs and addends, it may offer some.
+  const bool may_offer_some = id == CheckId::quantise || id == CheckId::epilogue;
+  if (error.kind == ErrorKind::unsupported_tier && (may_offer_some || c.cases == 0)) {
     unsupported_[static_cast<std::size_t>(id)] = true;
     if (c.reason.empty()) c.reason = "not offered: " + where;
     return;

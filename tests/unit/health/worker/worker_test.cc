@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <iterator>
 
 #include "health/worker/test_watch.h"
@@ -48,6 +49,22 @@ class Workers : public testing::Test {
     EXPECT_EQ(verdicts.size(), 1u);
     return verdicts.empty() ? Verdict{} : verdicts[0];
   }
+};
+
+// A shell script as the helper.
+class HelperScript {
+ public:
+  explicit HelperScript(const std::string& script) {
+    std::ofstream(path("helper")) << "#!/bin/sh\n" << script;
+    std::filesystem::permissions(path("helper"), std::filesystem::perms::owner_all);
+    ::setenv("GPUREADY_HELPER", path("helper").c_str(), 1);
+  }
+  ~HelperScript() { std::filesystem::remove_all(folder_); }
+  std::filesystem::path path(const char* name) const { return folder_ / name; }
+
+ private:
+  std::string template_ = (std::filesystem::temp_directory_path() / "workersXXXXXX").string();
+  std::filesystem::path folder_ = ::mkdtemp(template_.data());
 };
 
 TEST_F(Workers, EachChildTestsItsOwnGpu) {
@@ -159,6 +176,32 @@ TEST_F(Workers, ACrashIsInconclusiveAndNamesTheSignal) {
   EXPECT_EQ(v.uuid, kFakeGpu0);
 }
 
+// The kernel ends with SIGBUS whoever reads memory that its hardware reports as bad (Linux,
+// Documentation/mm/hwpoison.rst); before the test began, or beside a GPU, it says less.
+TEST_F(Workers, OnlyABusErrorInATestOfTheHostIsItsMemorys) {
+  struct Row {
+    const char *uuid, *progress, *signal;
+    VerdictStatus status;
+    const char* reason;
+  };
+  const char* const verify = R"({"progress":{"phase":"verify","done":1,"total":2}})";
+  for (const auto& [uuid, progress, signal, status, reason] : std::initializer_list<Row>{
+           {"", verify, "BUS", VerdictStatus::failed,
+            "the test's child died during verify of SIGBUS: a hardware memory error"},
+           {"", "", "BUS", VerdictStatus::inconclusive,
+            "the test's child died during driver start of SIGBUS"},
+           {"", verify, "SEGV", VerdictStatus::inconclusive,
+            "the test's child died during verify of SIGSEGV"},
+           {kFakeGpu0, verify, "BUS", VerdictStatus::inconclusive,
+            "the test's child died during verify of SIGBUS"}}) {
+    const HelperScript helper(std::string("read -r test <&3\necho '") + progress + "' >&3\nkill -" +
+                              signal + " $$\n");
+    const Verdict v = only(run_workers({job(uuid)}));
+    EXPECT_EQ(v.status, status) << v.reason;
+    EXPECT_EQ(v.reason, reason);
+  }
+}
+
 TEST_F(Workers, AHelperThatDoesNotExistIsNotTested) {
   ::setenv("GPUREADY_HELPER", "/nonexistent/gpuready", 1);
   const Verdict v = only(run_workers({job(kFakeGpu0)}));
@@ -228,24 +271,15 @@ TEST_F(Workers, WhatIsNeededByTwoIsGivenToOneAtATime) {
 }
 
 // A helper that writes a line for each start of it.
-class CountedHelper {
+class CountedHelper : HelperScript {
  public:
-  CountedHelper() {
-    std::ofstream(path("helper")) << "#!/bin/sh\necho >>" << path("starts").string() << "\nexec "
-                                  << GPUREADY_BINARY << " \"$@\"\n";
-    std::filesystem::permissions(path("helper"), std::filesystem::perms::owner_all);
-    ::setenv("GPUREADY_HELPER", path("helper").c_str(), 1);
-  }
-  ~CountedHelper() { std::filesystem::remove_all(folder_); }
+  CountedHelper()
+      : HelperScript("echo >>\"$(dirname \"$0\")\"/starts\nexec " + std::string(GPUREADY_BINARY) +
+                     " \"$@\"\n") {}
   std::size_t starts() const {
     std::ifstream file(path("starts"));
     return static_cast<std::size_t>(std::count(std::istreambuf_iterator<char>(file), {}, '\n'));
   }
-
- private:
-  std::filesystem::path path(const char* name) const { return folder_ / name; }
-  std::string template_ = (std::filesystem::temp_directory_path() / "workersXXXXXX").string();
-  std::filesystem::path folder_ = ::mkdtemp(template_.data());
 };
 
 TEST_F(Workers, OneChildRunsAllTestsOfItsDevice) {

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "bench/report/bench_report.h"
+#include "bench/report/report_parts.h"
 #include "bench/report/run_report.h"
 #include "unit/products/bench/runs.h"
 
@@ -66,6 +67,105 @@ TEST(BenchRankingText, NotToldApartIsNotFastest) {
       contains(render_markdown(report), "1.987; too few repeats for an interval (2 of at least "))
       << render_markdown(report);
   EXPECT_FALSE(contains(text, "fastest of 2"));
+}
+
+// Three stacks; the other two are slower than the first.
+bench::Ranking three_stacks() {
+  bench::Ranking ranking;
+  for (const char* id : {"a", "b", "c"}) {
+    bench::RankedStack& stack = ranking.ranked.emplace_back();
+    stack.id = id;
+    stack.latency.p50_ns = 1000;
+    stack.ratio = 1.5;
+    stack.low = 1.25;
+    stack.high = 1.75;
+    stack.told_apart = true;
+  }
+  return ranking;
+}
+
+TEST(BenchRankingText, TheFirstIsTheFastestOnlyWhereAllOthersAreToldApart) {
+  auto ranking = three_stacks();
+  const auto rank = [&](std::size_t i) { return rank_text(ranking, ranking.ranked[i]); };
+  const auto ratio = [&](std::size_t i) { return ratio_text(ranking, ranking.ranked[i]); };
+  const auto fastest = [&] { return fastest_text(ranking, "a", "3 stacks", "1 us"); };
+  EXPECT_EQ(rank(0), "fastest");
+  EXPECT_EQ(rank(1), "slower");
+  EXPECT_EQ(ratio(0), "1");
+  EXPECT_EQ(ratio(1), "1.500 (1.250 to 1.750)");
+  EXPECT_EQ(fastest(), "a is the fastest of 3 stacks: 1 us");
+  EXPECT_EQ(states_text(ranking), "");
+  for (const std::size_t i : {1u, 2u}) ranking.ranked[i].told_apart = false;
+  ranking.ranked[1].repeats = 1;
+  ranking.ranked[1].repeats_for_interval = 2;
+  EXPECT_EQ(rank(0), "shortest time");
+  EXPECT_EQ(rank(1), "not told apart");
+  EXPECT_EQ(ratio(1), "1.500; too few repeats for an interval (1 of at least 2)");
+  EXPECT_EQ(fastest(),
+            "a has the shortest time of 3 stacks: 1 us. The repeats do not tell it apart from b, "
+            "c");
+  ranking.ranked[2].repeats = 3;
+  ranking.ranked[2].repeats_for_states = 5;
+  const std::string few =
+      "too few repeats to tell a difference from a machine with two states (3 of at least 5)";
+  EXPECT_EQ(fastest(),
+            "a has the shortest time of 3 stacks: 1 us. The repeats do not tell it apart from b, "
+            "c: " +
+                few);
+  EXPECT_EQ(states_text(ranking), "Of c: " + few + ".");
+  ranking.same_work = false;
+  for (const std::size_t i : {0u, 1u, 2u}) {
+    EXPECT_EQ(rank(i), "");
+    EXPECT_EQ(ratio(i), "");
+  }
+}
+
+TEST(BenchRankingText, ATimeIsTheMedianOrElseTheMeanAsSuch) {
+  bench::Latency latency;
+  EXPECT_EQ(typical_text(latency), "");
+  latency.mean_ns = 2000;
+  EXPECT_EQ(typical_text(latency), "2.000 us (mean)");
+  latency.p50_ns = 1000;
+  EXPECT_EQ(typical_text(latency), "1.000 us");
+  latency.mean_ns.reset();
+  EXPECT_EQ(typical_text(latency), "1.000 us");
+}
+
+TEST(BenchRankingText, AP95OfFewSamplesIsMarkedAndTheMarkExplained) {
+  auto ranking = three_stacks();
+  EXPECT_EQ(p95_text(ranking.ranked[0]), "");
+  ranking.ranked[0].p95_counts = true;
+  for (auto& stack : ranking.ranked) stack.latency.p95_ns = 1100;
+  ranking.ranked[1].p95_counts = true;
+  EXPECT_EQ(p95_text(ranking.ranked[0]), "1.100 us");
+  EXPECT_EQ(p95_text(ranking.ranked[2]), "1.100 us*");
+  EXPECT_EQ(p95_note(ranking), "* of fewer than 200 samples: no figure to compare");
+  ranking.ranked.pop_back();
+  EXPECT_EQ(p95_note(ranking), "");
+}
+
+TEST(BenchRankingText, WhatIsNotRankedSaysWhy) {
+  EXPECT_EQ(unranked_text({"tvm", "error", "boom", {}}), "tvm: error: boom");
+  EXPECT_EQ(unranked_text({"tvm", "skipped", "", {}}), "tvm: skipped");
+  EXPECT_EQ(unranked_text({"tvm", "unverified", "no digest", 1000.0}),
+            "tvm: 1.000 us, unverified: no digest");
+}
+
+TEST(BenchRankingText, OfTheSurroundingsOnlyWhatIsKnownIsTold) {
+  auto run = bench::run_of("r", {40});
+  run.environment.variables = {{"OMP_NUM_THREADS", "4"}, {"EMPTY", ""}};
+  run.git_commit = "0123abc";
+  run.git_dirty = true;
+  using Texts = std::vector<std::pair<std::string, std::string>>;
+  Texts expected = {{"GPU", "NVIDIA H200 GPU-1"},
+                    {"driver", "580.65.06"},
+                    {"OMP_NUM_THREADS", "4"},
+                    {"commit", "0123abc with changes"},
+                    {"fingerprint", run.environment.fingerprint()}};
+  EXPECT_EQ(environment_texts(run), expected);
+  run.git_dirty = false;
+  expected[3].second = "0123abc";
+  EXPECT_EQ(environment_texts(run), expected);
 }
 
 TEST(BenchRankingText, SmallTimesHaveFittingUnitsAndQuietIsTheConclusion) {

@@ -252,6 +252,32 @@ TEST(VerifySuite, what_is_added_in_another_order_or_not_at_all_is_found) {
   }
 }
 
+// docs/ternary.md: Vulkan's kernels support neither a bias, a residual nor f16.
+TEST(VerifySuite, f16_and_addends_that_are_not_offered_are_not_wrong) {
+  class Plain final : public Forwarding {
+    Result<void> multiply(const BackendWeights& w, const Activations& a, OutputView out) override {
+      const bool adds = !out.addends.bias.bytes.empty() || !out.addends.residual.bytes.empty();
+      if (adds || out.type == OutputType::f16)
+        return fail(ErrorKind::unsupported_tier, "it adds nothing");
+      return gpu_.multiply(w, a, out);
+    }
+  };
+  Short run(std::make_unique<Plain>());
+  EXPECT_EQ(run.all().failed(), Names{});
+  EXPECT_EQ(run.status(CheckId::epilogue), CheckStatus::passed)
+      << "f32 and bf16 are as they must be";
+  EXPECT_TRUE(run.reason(CheckId::epilogue).starts_with("not offered: M 3, N 20, K 128"))
+      << run.reason(CheckId::epilogue);
+  class Ends final : public Forwarding {  // after some products
+    Result<void> multiply(const BackendWeights& w, const Activations& a, OutputView out) override {
+      if (w.shape().rows == 34) return fail(ErrorKind::unsupported_tier, "no more");
+      return gpu_.multiply(w, a, out);
+    }
+  };
+  Short ending(std::make_unique<Ends>());
+  EXPECT_EQ(ending.all().failed(), (Names{"int32", "f32", "bf16"}));
+}
+
 TEST(VerifySuite, f16_that_is_cut_instead_of_rounded_is_found) {
   auto control = std::make_shared<FakeGpuControl>();
   control->spoil = [](OutputView out) {
