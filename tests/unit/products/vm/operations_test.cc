@@ -292,21 +292,6 @@ TEST(VmOperations, WhatEachClaimSaysOfItsDevicesAndInstances) {
   EXPECT_EQ(said(true)[9], "");
 }
 
-// Only root may read the journal; the devices are seen all the same.
-TEST(VmOperations, AJournalThatIsHiddenLeavesOpenWhoHasADevice) {
-  FakeKernel kernel;
-  kernel.forbidden = {"/state"};
-  fill(kernel);
-  kernel.devices["0000:65:00.0"].bound = "vfio-pci";
-  const auto state = read_state(kernel, "/state");
-  ASSERT_TRUE(state);
-  constexpr const char* kWhy =
-      "/state: only root may see what is attached and what is in quarantine";
-  EXPECT_EQ(state->inventory.unseen, std::vector<std::string>{kWhy});
-  EXPECT_EQ(state->inventory.find(*parse_pci_address("0000:65:00.0"))->around.not_told, kWhy);
-  EXPECT_FALSE(state->inventory.find(kGpu)->around.not_told);
-}
-
 TEST(VmOperations, WhatIsAttachedAndNotAsItWasLeftIsNoted) {
   FakeKernel kernel;
   fill(kernel);
