@@ -339,6 +339,12 @@ std::optional<Plan> plan_recovery(const Claim& claim, const State& state,
   return std::nullopt;
 }
 
+std::string why_not_whole(const Claim& claim) {
+  const auto state = state_of(claim);
+  return state == ClaimState::unreadable ? "its journal cannot be read: " + claim.problem
+                                         : fmt::format("{} it was not finished", name_of(state));
+}
+
 // What a virtual machine could have, and no journal says of which: it may have it.
 void mark_not_told(Inventory& inventory, const std::string& why) {
   const auto mark = [&](Surroundings& around) {
@@ -363,9 +369,7 @@ void apply_claims(Inventory& inventory, const std::vector<Claim>& claims) {
       else if (const auto found = quarantine.find(address); found != quarantine.end())
         device->around.quarantine = found->second;
       else if (state != ClaimState::quarantined)
-        device->around.quarantine = state == ClaimState::unreadable
-                                        ? "its journal cannot be read: " + claim.problem
-                                        : fmt::format("{} it was not finished", name_of(state));
+        device->around.quarantine = why_not_whole(claim);
     }
     if (claim.operations.empty() || state == ClaimState::gone) continue;
     for (auto& instance : inventory.instances) {
@@ -375,7 +379,7 @@ void apply_claims(Inventory& inventory, const std::vector<Claim>& claims) {
       if (state == ClaimState::attached)
         instance.around.attached_to = claim.attached().name;
       else if (state != ClaimState::quarantined)
-        instance.around.quarantine = fmt::format("{} it was not finished", name_of(state));
+        instance.around.quarantine = why_not_whole(claim);
     }
   }
   for (const auto& claim : claims)

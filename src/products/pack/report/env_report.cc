@@ -39,7 +39,7 @@ std::string render_terminal(const EnvReport& report, const Envelope& envelope,
   // For a shell to read: nothing is wrapped.
   std::string lines;
   for (const auto& [name, path] : report.shadowed)
-    lines += printable(fmt::format("# {} replaces {}\n", name, path));
+    lines += fmt::format("# {}\n", one_line(fmt::format("{} replaces {}", name, path)));
   // An empty part of that variable is the folder that a program is started in.
   if (report.folders.empty()) return lines;
   return lines + fmt::format("export LD_LIBRARY_PATH={}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}\n",

@@ -41,9 +41,7 @@ std::vector<std::pair<std::uint16_t, std::uint16_t>> nvidia_gpus(Host& host) {
 
 // A name in the folder: of a bundle that is there, or of a new one.
 Result<void> check_bundle_name(const std::string& name, const char* option) {
-  if (vm::is_safe_relative(name) && name.find('/') == name.npos && !name.starts_with(".") &&
-      name != vm::kCurrent)
-    return {};
+  if (vm::is_plain_name(name) && !name.starts_with(".") && name != vm::kCurrent) return {};
   return fail(
       ErrorKind::bad_input,
       fmt::format("{} {}: expected the name of a bundle in the folder", option, printable(name)));

@@ -103,6 +103,7 @@ void show_instances(const VmDevices& devices, TerminalText& out) {
                           {instance->name.value_or(instance->type)},
                           {instance->parent},
                           {words_of(instance->around.readiness), ink_of(instance->around)}});
+  out.blank();
   out.table(0, table);
   out.blank();
   for (const auto* instance : all)

@@ -15,10 +15,10 @@ namespace {
 using vm::Done;
 using vm::Plan;
 
-// "0000:17:00.0, 0000:17:00.1", and UUIDs of mediated devices.
+// "0000:17:00.0 0000:17:00.1", and UUIDs of mediated devices.
 std::string all_of(const Plan& plan) {
   auto text = joined(plan.devices);
-  for (const auto& uuid : plan.instances) text += (text.empty() ? "" : ", ") + uuid;
+  for (const auto& uuid : plan.instances) text += (text.empty() ? "" : " ") + uuid;
   return text;
 }
 

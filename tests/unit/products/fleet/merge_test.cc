@@ -337,6 +337,25 @@ TEST(FleetHistory, TheUsualFollowsWhatIsMeasured) {
   }
 }
 
+// A mean over all values would follow ever less.
+TEST(FleetHistory, TheUsualIsThatOfTheLast16Values) {
+  const auto history = *Database::open("", "history", kHistoryForm);
+  auto one = report("n0");
+  const auto fleet_at = [&](double value) {
+    one.created_unix_seconds += 1;
+    one.rates = {{"memory: write", "B/s", 0, value}};
+    return merged({one}, &history);
+  };
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(fleet_at(100).slow.empty()) << i;
+  EXPECT_TRUE(fleet_at(98).slow.empty());
+  const Fleet fleet = fleet_at(50);
+  ASSERT_EQ(fleet.slow.size(), 1u);
+  EXPECT_EQ(fleet.slow[0].compared, 16u);
+  EXPECT_DOUBLE_EQ(fleet.slow[0].median, 100 - 2.0 / 16);
+  EXPECT_EQ(fleet.slow[0].value, 50);
+  EXPECT_EQ(fleet.slow[0].siblings, "its own history");
+}
+
 TEST(FleetHistory, ANodeIsBadUntilATestHasPassed) {
   const auto history = *Database::open("", "history", kHistoryForm);
   auto one = report("n0");

@@ -217,6 +217,81 @@ TEST(VmOperations, ADamagedJournalLeavesOtherClaimsKnown) {
   EXPECT_FALSE(state->inventory.find(unfinished)->around.not_told);
 }
 
+// A device and an instance for each claim, and one device more for that with a device in
+// quarantine.
+TEST(VmOperations, WhatEachClaimSaysOfItsDevicesAndInstances) {
+  const auto device = [](int function) {
+    return *parse_pci_address(fmt::format("0000:17:00.{}", function));
+  };
+  const auto uuid = [](int number) {
+    return fmt::format("b1f0a3f0-0000-4000-8000-{:012}", number);
+  };
+  const auto operation = [&](const char* kind, int number, bool ended = true) {
+    Operation out;
+    out.plan.operation = kind;
+    out.plan.name = "guest";
+    out.plan.devices = {device(number)};
+    out.plan.instances = {uuid(number)};
+    out.ended = ended;
+    return out;
+  };
+  auto unclean = operation("detach", 3);
+  unclean.plan.devices.push_back(device(6));
+  unclean.unclean = {{device(3), "its check failed"}};
+  std::vector<Claim> claims(6);
+  claims[0].operations = {operation("attach", 0)};
+  claims[1].operations = {operation("attach", 1, false)};
+  claims[2].operations = {operation("attach", 2), operation("detach", 2, false)};
+  claims[3].operations = {operation("attach", 3), unclean};
+  claims[3].operations[0].plan.devices.push_back(device(6));
+  claims[4].operations = {operation("attach", 4), operation("detach", 4)};
+  claims[5].operations = {operation("attach", 5)};
+  claims[5].problem = "first";
+  const auto said = [&](bool handed_over) {
+    Inventory inventory;
+    for (int i = 0; i < 7; ++i) {
+      auto& one = inventory.devices.emplace_back();
+      one.function.address = device(i);
+      if (handed_over) one.function.driver = "vfio-pci";
+      inventory.instances.emplace_back().uuid = uuid(i);
+    }
+    apply_claims(inventory, claims);
+    std::vector<std::string> all;
+    for (int i = 0; i < 7; ++i)
+      for (const auto& around : {inventory.devices[i].around, inventory.instances[i].around})
+        all.push_back(around.attached_to  ? "attached to " + *around.attached_to
+                      : around.quarantine ? *around.quarantine
+                      : around.not_told   ? "not told: " + *around.not_told
+                                          : "");
+    return all;
+  };
+  const auto of_claims = [](const std::string& device_untold, const std::string& instance_untold) {
+    return std::vector<std::string>{"attached to guest",
+                                    "attached to guest",
+                                    "attaching it was not finished",
+                                    "attaching it was not finished",
+                                    "detaching it was not finished",
+                                    "detaching it was not finished",
+                                    "its check failed",
+                                    instance_untold,
+                                    device_untold,
+                                    instance_untold,
+                                    "its journal cannot be read: first",
+                                    "its journal cannot be read: first",
+                                    device_untold,
+                                    instance_untold};
+  };
+  EXPECT_EQ(said(false), of_claims("", "not told: first"));
+  EXPECT_EQ(said(true), of_claims("not told: first", "not told: first"));
+  // Of several the last is named, as attached_to() does.
+  claims.emplace_back().problem = "second";
+  EXPECT_EQ(said(true), of_claims("not told: second", "not told: second"));
+  claims.pop_back();
+  claims.pop_back();
+  EXPECT_EQ(said(true)[8], "");
+  EXPECT_EQ(said(true)[9], "");
+}
+
 TEST(VmOperations, WhatIsAttachedAndNotAsItWasLeftIsNoted) {
   FakeKernel kernel;
   fill(kernel);
