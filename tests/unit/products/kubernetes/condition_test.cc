@@ -134,6 +134,7 @@ TEST(Features, ValuesAreThoseOfLabels) {
   EXPECT_EQ(label_value("NVIDIA RTX A6000 (x)"), "NVIDIA-RTX-A6000--x");
   EXPECT_EQ(label_value("-_.a._-"), "a");
   EXPECT_EQ(label_value("\xc3\xa4"), "");
+  EXPECT_EQ(label_value("0/9:0@A[Z`a{z"), "0-9-0-A-Z-a-z");  // the ends of the ranges, and beyond
   EXPECT_EQ(label_value(std::string(62, 'a') + "--b"), std::string(62, 'a'));
 }
 

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "unit/products/pack/code/fixtures.h"
 #include "unit/products/pack/gpus.h"
 #include "unit/products/pack/workshop.h"
 
@@ -122,6 +123,83 @@ TEST_F(InstallBest, TheAnswerSaysWhatWasTakenAndWhy) {
   // Nothing was decided.
   write_text(shop_.root + "/release/manifest.json.minisig", "<html>not found</html>");
   EXPECT_EQ(considered(install("release", "8.6")), "");
+}
+
+// Whatever comes first in the release, only a variant for the CPU that runs here replaces another.
+TEST_F(InstallBest, OnlyACpusVariantThatRunsHereStandsIn) {
+  shop_.architectures["a"] = {"75-virtual"};
+  shop_.floors["cpu"].glibc = "2.39";
+  ASSERT_EQ(error_text(shop_.publish("1.0", {{"a", kGpu}, {"cpu", kCpu}})), "");
+  write_text(archive("release", "a"), "cut");
+  for (const auto& [glibc, end] :
+       {std::pair{"2.38", InstallEnd::failed}, {"2.39", InstallEnd::installed}}) {
+    auto here = machine("8.6");
+    here.glibc = parse_version(glibc);
+    const auto origin = open_origin(*shop_.host, shop_.root + "/release");
+    const auto done = install_best(*shop_.host, **origin, here, options());
+    EXPECT_EQ(done.outcome.end, end) << told(done);
+    EXPECT_EQ(has(told(done), "So the CPU's variant is installed."), end == InstallEnd::installed);
+  }
+}
+
+std::string text_of(const LoadPlan& plan) {
+  const auto pieces = [&](const std::vector<CodePiece>& code) {
+    std::string text;
+    for (const auto& piece : code)
+      text += fmt::format(" {}@{}{}", piece.path.substr(plan.folder.size() + 1), piece.offset_bytes,
+                          piece.text ? " text" : "");
+    return text;
+  };
+  std::string text = fmt::format("{} on {} {}:", plan.variant, plan.device, plan.name);
+  for (const auto& library : plan.libraries)
+    text += " opens " + library.substr(plan.folder.size() + 1);
+  text += pieces(plan.code);
+  for (const auto& planned : plan.probes)
+    text += fmt::format("; {}:{}", planned.probe.kernel, pieces(planned.code));
+  return text;
+}
+
+// A set's members on their own GPUs: of each kind of container one that this GPU loads, for a probe
+// all that may hold its kernel. A GPU without a UUID cannot be named to the child.
+TEST_F(InstallBest, TheLoadTestTriesWhatEachGpuLoads) {
+  shop_.architectures = {{"ampere", {"86-real", "86-virtual"}}, {"hopper", {"90-real"}}};
+  const auto filled = [](fixture::Data data) {
+    data.resize(2048);
+    return std::string(data.begin(), data.end());
+  };
+  const auto fat = filled(fixture::fat_binary({fixture::cubin_entry(86)}));
+  const auto bare = filled(fixture::cubin({.architecture = 86}));
+  const auto newer = filled(fixture::cubin({.architecture = 100}));
+  constexpr const char* kText =
+      ".version 7.1\n.target sm_86\n.address_size 64\n.visible .entry t()\n{\n  ret;\n}\n";
+  const auto hopper = filled(fixture::fat_binary({fixture::cubin_entry(90)}));
+  shop_.probes = {{"ampere",
+                   {{.file = "code.bin", .kernel = "k", .arguments = {}},
+                    {.file = "code.ptx", .kernel = "t", .arguments = {}}}}};
+  ASSERT_EQ(
+      error_text(shop_.publish(
+          "1.0", {{"ampere", {{"code.bin", newer + fat + fat + bare + bare}, {"code.ptx", kText}}},
+                  {"hopper", {{"code.bin", hopper}}}})),
+      "");
+  auto here = machine("8.6,9.0,9.0");
+  for (std::size_t i = 0; i < 2; ++i) {
+    here.gpus[i].uuid = fmt::format("GPU-{}", i);
+    here.gpus[i].name = i == 0 ? "A10" : "H100";
+  }
+  auto best = options();
+  best.load_test = true;
+  std::vector<std::string> tried;
+  best.how.load_test = [&](const LoadPlan& plan) {
+    tried.push_back(text_of(plan));
+    return LoadResult{plan.device, plan.name, 1, 1, {}};
+  };
+  const auto origin = open_origin(*shop_.host, shop_.root + "/release");
+  const auto done = install_best(*shop_.host, **origin, here, best);
+  ASSERT_EQ(done.outcome.end, InstallEnd::installed) << told(done);
+  EXPECT_EQ(join(tried, "\n"),
+            "hopper on GPU-1 H100: code.bin@0\n"
+            "ampere on GPU-0 A10: code.bin@2048 code.bin@6144; k: code.bin@2048 code.bin@4096 "
+            "code.bin@6144 code.bin@8192; t: code.ptx@0 text");
 }
 
 TEST_F(InstallBest, AVersionThatStaysIsNotOfThisRelease) {

@@ -100,6 +100,26 @@ std::vector<std::string> whole_tags(const std::string& layout) {
   return tags;
 }
 
+// What cannot be read may hold other releases: it is not written over.
+TEST(Oci, AnIndexThatCannotBeReadStays) {
+  Workshop shop;
+  const auto layout = shop.root + "/layout", index = layout + "/index.json";
+  write_text(shop.root + "/release/manifest.json", "{}");
+  const auto write = [&] {
+    return write_oci_layout(*shop.host, shop.root + "/release", {"manifest.json"}, "1.0", layout,
+                            live_storage());
+  };
+  for (const std::string& text :
+       {std::string("{"), "{\"more\": \"" + std::string(5u << 20, 'a') + "\"}"}) {
+    write_text(index, text);
+    EXPECT_FALSE(write()) << text.size();
+    EXPECT_TRUE(read_text(index) == text) << text.size();
+  }
+  std::filesystem::remove(index);
+  EXPECT_EQ(error_text(write()), "");
+  EXPECT_EQ(whole_tags(layout), std::vector<std::string>{"1.0"});
+}
+
 TEST(Oci, LayoutIsWholeWheneverItsWriterDies) {
   Workshop shop;
   const auto layout = shop.root + "/layout";

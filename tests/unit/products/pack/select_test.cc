@@ -275,5 +275,20 @@ TEST(Select, NothingForNobody) {
   EXPECT_NE(select_variant(manifest, broken).reason.find("gpuready doctor"), std::string::npos);
 }
 
+// What a version was installed for: other devices or another driver are another machine.
+TEST(Select, AMachinesMarkIsItsDriverAndItsGpus) {
+  Machine machine;
+  EXPECT_EQ(machine_mark(machine), "driver none, GPUs");
+  machine.nvidia.module_version = "560.35.03";
+  const auto add = [&](std::uint16_t vendor, std::uint16_t device, bool is_gpu) {
+    auto& added = machine.pci.emplace_back();
+    added.vendor_id = vendor, added.device_id = device, added.is_gpu = is_gpu;
+  };
+  add(0x10de, 0x2335, true);
+  add(0x15b3, 0x1021, false);
+  add(0x1002, 0x74a1, true);
+  EXPECT_EQ(machine_mark(machine), "driver 560.35.03, GPUs 10de:2335 1002:74a1");
+}
+
 }  // namespace
 }  // namespace gpuready::pack

@@ -49,6 +49,30 @@ class SharedStore : public testing::Test {
   Workshop shop;
 };
 
+// The load test and the users' programs run as others than root; a user's own is as he says.
+TEST_F(SharedStore, WhatRootInstallsIsForAllWhateverTheMaskIs) {
+  const auto folder_mode = [](const std::string& path) {
+    struct stat facts{};
+    EXPECT_EQ(::stat(path.c_str(), &facts), 0) << path;
+    return facts.st_mode & 07777;
+  };
+  const mode_t before = ::umask(077);
+  EXPECT_EQ(install().end, InstallEnd::installed);
+  EXPECT_EQ(::umask(077), 077u);
+  for (const char* path : {"generations/2", "generations/2/lib", "generations/2/data"})
+    EXPECT_EQ(folder_mode(store(path)), 0755u) << path;
+
+  ASSERT_EQ(::chown(shop.root.c_str(), kAlice, kAlice), 0);
+  auto own = shop.options();
+  own.places = {shop.root + "/own/store", shop.root + "/own/config/gpu-package-info.json"};
+  ASSERT_EQ(::seteuid(kAlice), 0);
+  const auto outcome = shop.install("modern", own);
+  ASSERT_EQ(::seteuid(0), 0);
+  EXPECT_EQ(::umask(before), 077u);
+  ASSERT_EQ(outcome.end, InstallEnd::installed) << outcome.error->message;
+  EXPECT_EQ(folder_mode(own.places.store + "/generations/1/lib"), 0700u);
+}
+
 TEST_F(SharedStore, OfAnotherUserIsRefused) {
   ASSERT_EQ(::chown(store("").c_str(), kAlice, kAlice), 0);
   expect_refused("belongs to another user (user 54321");

@@ -62,6 +62,10 @@ struct Workshop {
       variant.folder = root + "/source/" + name;
       if (const auto declared = architectures.find(name); declared != architectures.end())
         variant.architectures = declared->second;
+      if (const auto named = probes.find(name); named != probes.end())
+        variant.probes = named->second;
+      if (const auto named = floors.find(name); named != floors.end())
+        variant.floors = named->second;
       std::filesystem::remove_all(variant.folder);
       for (const auto& [path, text] : files) {
         if (text.starts_with("-> ")) {
@@ -135,6 +139,8 @@ struct Workshop {
   std::optional<KeyChain> chain = {};
   Storage* publish_storage = nullptr;
   std::map<std::string, std::vector<std::string>> architectures = {};  // of variants for GPUs
+  std::map<std::string, std::vector<Probe>> probes = {};
+  std::map<std::string, Floors> floors = {};
 };
 
 }  // namespace gpuready::pack

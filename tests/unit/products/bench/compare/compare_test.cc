@@ -403,8 +403,40 @@ TEST(BenchCompare, TheNoiseIsLearnedFromEarlierRuns) {
   EXPECT_LT(learned, own);
   EXPECT_EQ(noisy, own);
   options.learn = true;
-  options.earlier[0].fingerprint = "another machine";
+  // Of other work, another stack or another machine nothing is learned.
+  for (const auto& [member, other] : {std::pair{&EarlierSeries::workload, "gemm"},
+                                      {&EarlierSeries::dtype, "fp16"},
+                                      {&EarlierSeries::device, "cpu"},
+                                      {&EarlierSeries::stack, "tvm"},
+                                      {&EarlierSeries::fingerprint, "another machine"}}) {
+    CompareOptions unlike = options;
+    unlike.earlier[0].*member = other;
+    EXPECT_EQ(width(unlike), std::pair(own, std::string())) << other;
+  }
+  options.earlier[0].kpi = Kpi::p95;
   EXPECT_EQ(width(options), std::pair(own, std::string()));
+}
+
+// Of fewer than three others each may be another kind of program.
+TEST(BenchCompare, TheNoiseIsLearnedFromThreeOtherStacks) {
+  const auto five = [](const std::vector<double>& ns) {
+    return std::vector(ns.begin(), ns.begin() + 5);
+  };
+  for (const std::size_t stacks : {3u, 4u}) {
+    Side base = base_side(five(kBase)), candidate = candidate_side(five(kOther), 0.97);
+    for (auto* side : {&base, &candidate})
+      for (auto& run : side->runs)
+        while (run.stacks.size() < stacks) {
+          run.stacks.push_back(run.stacks[0]);
+          run.stacks.back().id = fmt::format("other-{}", run.stacks.size());
+        }
+    const auto result = compared(base, candidate);
+    ASSERT_EQ(result.stacks.size(), stacks);
+    for (const auto& stack : result.stacks)
+      for (const auto& each : stack.kpis)
+        EXPECT_EQ(each.learned, stacks > 3 && each.p ? "the other stacks of these runs" : "")
+            << stacks << name_of(each.kpi);
+  }
 }
 
 // Listed from 3% on; the idea itself may be why, so that it is not refused.

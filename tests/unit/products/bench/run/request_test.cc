@@ -54,6 +54,7 @@ TEST(Request, OfAnotherSuiteIsOfSingleIterations) {
 
 TEST(Request, CountsWorkByDefinition) {
   Request mlp;  // batch 64, hidden 2048
+  mlp.m = 7;    // of other tasks
   const Workload workload = workload_of(*complete(mlp));
   EXPECT_EQ(workload.flops, 16ull * 64 * 2048 * 2048 + 2ull * 64 * 64 * 2048);
   EXPECT_EQ(workload.rows, 64u);
@@ -64,11 +65,25 @@ TEST(Request, CountsWorkByDefinition) {
   Request gemm;
   gemm.task = Task::gemm;
   gemm.m = 3, gemm.n = 5, gemm.k = 7;
-  EXPECT_EQ(workload_of(*complete(gemm)).flops, 2u * 3 * 5 * 7);
+  const Workload product = workload_of(*complete(gemm));
+  EXPECT_EQ(product.flops, 2u * 3 * 5 * 7);
+  EXPECT_EQ(product.rows, 3u);
+  EXPECT_EQ(product.elements, 3u * 5);
+  EXPECT_EQ(product.bytes, 4u * (3 * 7 + 7 * 5 + 3 * 5));
   Request copy;
   copy.task = Task::copy;
   EXPECT_EQ(workload_of(*complete(copy)).flops, 0u);
   EXPECT_EQ(workload_of(*complete(copy)).bytes, 2ull * 8192 * 8192 * 4);
+  EXPECT_EQ(workload_of(*complete(copy)).rows, 8192u);
+  // Each of m words of a sequence looks at all m, by its keys and then by its values.
+  Request attention;
+  attention.task = Task::attention;
+  attention.batch = 3, attention.hidden = 128, attention.m = 5;
+  const Workload attended = workload_of(*complete(attention));
+  EXPECT_EQ(attended.flops, 3u * (2 * 5 * 5 * 128 + 2 * 5 * 5 * 128));
+  EXPECT_EQ(attended.rows, 3u);
+  EXPECT_EQ(attended.elements, 3u * 5 * 128);
+  EXPECT_EQ(attended.bytes, 4u * 4 * 3 * 5 * 128);  // q, k, v and the result
 }
 
 TEST(Request, RefusesWhatIsNoWorkload) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -390,6 +391,45 @@ TEST(Session, AFailureBesideGoodRepeatsIsTold) {
   EXPECT_EQ(results[0].reason, "1 of 3 repeats failed: it fell over");
   ran[2].answer.repeat.status = StackStatus::different_work;
   EXPECT_EQ(results_of({&stack, 1}, ran)[0].status, StackStatus::different_work);
+}
+
+TEST(Session, WhatAnyRepeatSaysOfAStackIsSaidOfIt) {
+  const std::vector<StackCommand> stacks = {shell("a", "true"), shell("b", "false")};
+  std::vector<RanRepeat> ran(4);
+  ran[0].stack = 1;
+  ran[0].answer.mode = "other";
+  ran[1].answer.mode = "graph";
+  ran[1].answer.versions = {{"torch", "2.8"}, {"cuda", "12.8"}};
+  ran[1].answer.settings = {{"tf32", "off"}};
+  ran[1].answer.reference = true;
+  ran[2].answer.versions = {{"triton", "3.4"}};
+  ran[2].answer.repeat.unverified = "it gave no digest";
+  const auto results = results_of(stacks, ran);
+  using Words = std::map<std::string, std::string>;
+  EXPECT_EQ(results[0].mode, "graph");
+  EXPECT_EQ(results[0].versions, (Words{{"torch", "2.8"}, {"cuda", "12.8"}, {"triton", "3.4"}}));
+  EXPECT_EQ(results[0].settings, (Words{{"tf32", "off"}}));
+  EXPECT_TRUE(results[0].reference);
+  EXPECT_TRUE(results[0].unverified);
+  EXPECT_EQ(results[0].repeats.size(), 3u);
+  EXPECT_EQ(results[1].mode, "other");
+  EXPECT_TRUE(results[1].versions.empty());
+  EXPECT_FALSE(results[1].reference);
+  EXPECT_FALSE(results[1].unverified);
+}
+
+TEST(Session, NothingIsRunAfterAnInterrupt) {
+  const Request request = small();
+  const std::vector<StackCommand> stacks = {shell("a", saying(good_answer(request)))};
+  for (const bool interrupted : {false, true}) {
+    const std::atomic<bool> cancel = interrupted;
+    auto options = quick(2);
+    options.watch.cancel = &cancel;
+    const auto ran = run_session(stacks, request, reference_digests(request, 1), options);
+    EXPECT_EQ(ran.size(), interrupted ? 0u : 2u);
+    EXPECT_EQ(results_of(stacks, ran)[0].reason,
+              interrupted ? "it was interrupted before a repeat of it had ended" : "");
+  }
 }
 
 TEST(Session, OrderIsBalanced) {

@@ -411,5 +411,53 @@ TEST(Search, ANodeWithWrongValuesIsFailingAndNotUnknown) {
   EXPECT_FALSE(found.failing.empty());
 }
 
+// The first half of the nodes with the second, as one round; `answers` pairs of them answer.
+std::vector<PairRate> round_of(std::uint32_t nodes, std::uint32_t answers, double rate = 100) {
+  std::vector<PairRate> round;
+  for (std::uint32_t i = 0; i < nodes / 2; ++i)
+    round.push_back(
+        {.a = i, .b = i + nodes / 2, .rate = i < answers ? std::optional(rate) : std::nullopt});
+  return round;
+}
+
+// Where less than a quarter answers, the job died and no node is blamed; of few nodes, all may have
+// been the slow one's.
+TEST(Search, ARoundThatFewAnswerIsLost) {
+  struct Case {
+    std::uint32_t nodes, answers;
+    unsigned answered_rounds, lost_rounds, failures;
+  };
+  for (const auto& [nodes, answers, answered_rounds, lost_rounds, failures] :
+       {Case{16, 0, 1, 2, 0}, Case{16, 1, 1, 2, 0}, Case{16, 2, 3, 0, 2}, Case{10, 0, 1, 0, 2},
+        Case{10, 1, 3, 0, 2}}) {
+    SCOPED_TRACE(testing::Message() << answers << " of " << nodes);
+    const auto round = round_of(nodes, answers);
+    SlowSearch search{.map = map_of(Fabric(nodes, 0, 1).map.nodes, {}),
+                      .options = {},
+                      .rounds = {round_of(nodes, nodes / 2), round, round}};
+    auto judged = judge(search);
+    EXPECT_EQ(judged.answered_rounds, answered_rounds);
+    EXPECT_EQ(judged.lost_rounds, lost_rounds);
+    EXPECT_EQ(judged.failures[nodes - 1], failures);
+    EXPECT_EQ(judged.failures[0], answers > 0 ? 0 : failures);
+    search.rounds.push_back(round_of(nodes, nodes / 2));
+    judged = judge(search);
+    EXPECT_EQ(judged.lost_rounds, 0u);
+    EXPECT_EQ(judged.failures, std::vector<unsigned>(nodes));
+  }
+}
+
+// However many pairs across groups are slower, what is usual is the rate within.
+TEST(Search, PairsAcrossGroupsDoNotSayWhatIsUsual) {
+  SlowSearch search{.map = Fabric(64, 32, 1).map, .options = {}, .rounds = {}};
+  std::vector<PairRate> within;
+  for (std::uint32_t i = 0; i < 64; i += 2) within.push_back({.a = i, .b = i + 1, .rate = 100});
+  search.rounds = {within, round_of(64, 32, 50), round_of(64, 32, 50), round_of(64, 32, 50)};
+  const auto judged = judge(search);
+  EXPECT_DOUBLE_EQ(judged.usual_rate, 100);
+  EXPECT_DOUBLE_EQ(judged.across_share.value_or(0), 0.5);
+  for (const auto& part : judged.nodes.parts) EXPECT_EQ(part.answers, 1u);
+}
+
 }  // namespace
 }  // namespace gpuready::fleet

@@ -1,6 +1,10 @@
 // A file whose bytes go by once tells the same as one that is mapped.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <memory>
+#include <vector>
+
 #include "host/mapped_file.h"
 #include "pack/code/file_report.h"
 #include "unit/products/pack/code/fixtures.h"
@@ -79,6 +83,22 @@ TEST(Stream, NamesWhatLinuxDoesNotLoad) {
   narrow[4] = 1;
   EXPECT_EQ(inspect_bytes("", narrow).foreign, "32-bit ELF file");
   EXPECT_EQ(inspect_bytes("", elf({.type = 3, .machine = 62}, {})).foreign, "");
+}
+
+// Pages that are not a file's would come back empty.
+TEST(Source, OnlyAMappedFilesPagesAreGivenBack) {
+  constexpr std::size_t kPage = 4096, kBytes = 20u << 20;
+  std::vector<std::uint8_t> memory(kBytes + kPage, 0x5a);
+  void* first = memory.data();
+  std::size_t room = memory.size();
+  ASSERT_NE(std::align(kPage, kBytes, first, room), nullptr);
+  const Bytes bytes(static_cast<const std::uint8_t*>(first), kBytes);
+  MemorySource source(bytes);
+  for (int step = 0; step < 2; ++step) source.skip(9u << 20);
+  EXPECT_EQ(source.left(), 2u << 20);
+  EXPECT_TRUE(std::ranges::all_of(bytes, [](std::uint8_t byte) { return byte == 0x5a; }));
+  source.skip(kBytes);
+  EXPECT_EQ(source.position(), kBytes);
 }
 
 }  // namespace
