@@ -53,8 +53,7 @@ void hold_to_limit(const doctor::CounterLimit& limit, const std::vector<doctor::
   const double hours = seconds / 3600;
   std::uint64_t rise = 0;
   for (const auto& change : changes)
-    if (change.id == limit.id && change.source.starts_with(limit.counter))
-      rise = std::max(rise, change.rise);
+    if (change.source.starts_with(limit.counter)) rise = std::max(rise, change.rise);
   if (static_cast<double>(rise) <=
       std::max(static_cast<double>(limit.at_once), limit.per_hour * hours))
     return;

@@ -116,11 +116,10 @@ class LogTimes {
       const auto [first, last] = std::ranges::minmax(times);
       finding.logged = {
           .first_seconds = first, .last_seconds = last, .processes = std::move(processes)};
-    }
-    if (finding.logged && boot_) {
-      const auto at = [&](double seconds) { return std::llround(*boot_ + seconds); };
-      finding.logged->first_unix_seconds = at(finding.logged->first_seconds);
-      finding.logged->last_unix_seconds = at(finding.logged->last_seconds);
+      if (boot_) {
+        finding.logged->first_unix_seconds = std::llround(*boot_ + first);
+        finding.logged->last_unix_seconds = std::llround(*boot_ + last);
+      }
     }
     for (auto& inner : finding.explains) add_to(inner);
   }

@@ -604,8 +604,9 @@ Severity xid_severity(int code, std::string_view line) {
   const auto* entry = find_xid(code);
   if (!entry) return Severity::warning;
   // 154 tells that the recovery action changed; back to none, all is well again.
-  if (entry->code == 154 && contains(line, "(None)") && line.rfind("(None)") > line.rfind(" to "))
-    return Severity::info;
+  if (entry->code == 154)
+    return contains(line, "(None)") && line.rfind("(None)") > line.rfind(" to ") ? Severity::info
+                                                                                 : Severity::error;
   if (entry->code >= 144 && entry->code <= 150) {
     if (is_nonfatal(line)) return Severity::warning;
     if (contains(line, " Fatal")) return Severity::error;

@@ -122,8 +122,7 @@ bool is_foreign_kernel(const Machine& machine) {
       return std::ranges::find(own, release.substr(release.rfind('-') + 1)) == own.end();
     case Family::fedora:
     case Family::yum:
-      return !contains(release, ".fc") && !contains(release, ".el") &&
-             !contains(release, ".amzn") && !contains(release, "uek");
+      return !contains(release, ".fc") && !contains(release, ".el") && !contains(release, ".amzn");
     default:
       return false;
   }

@@ -281,9 +281,9 @@ std::optional<LogMessage> of_tegra(std::string_view line) {
 // driver for hosts of virtual functions.
 std::optional<LogMessage> of_gim(std::string_view line) {
   if (!take(line, "gim ")) return std::nullopt;
-  const auto level = line.substr(0, line.find_first_of(": "));
-  line.remove_prefix(level.size());
-  if (level.empty() || !(take(line, ":(") || take(line, " libgv: "))) return std::nullopt;
+  const auto level = std::min(line.find_first_of(": "), line.size());
+  line.remove_prefix(level);
+  if (level == 0 || !(take(line, ":(") || take(line, " libgv: "))) return std::nullopt;
   return LogMessage{"gim", line};
 }
 

@@ -153,6 +153,30 @@ TEST(GpuTestResult, ALostGpuKeepsItsIndexAndNvmlsCode) {
   EXPECT_EQ(result.gpus[3].uuid, "GPU-3");
 }
 
+// nvml.h: 4: no permission, 15: lost. Only what NVML itself refused can have the free index.
+TEST(GpuTestResult, AnIndexWithoutAHandleIsOfTheFirstGpuThatNvmlRefused) {
+  const auto code = [](auto&& change) {
+    Machine machine = machine_with(3, {0, -1});
+    machine.gpus[1].errors = {{"cuDeviceGet(1)", 101, ""},
+                              {"nvmlDeviceGetHandleByIndex(1)", 4, ""}};
+    machine.gpus[2].errors = {{"nvmlDeviceGetHandleByIndex(2)", 15, ""}};
+    change(machine.gpus[1]);
+    const auto result = gpu_test_result(report_of(machine, {}));
+    EXPECT_EQ(result.gpus.size(), 2u);
+    return result.gpus.at(1).handle_failure->code;
+  };
+  EXPECT_EQ(code([](Gpu&) {}), 4);
+  EXPECT_EQ(code([](Gpu& gpu) { gpu.pci = PciAddress{0, 3, 0, 0}; }), 15) << "by address";
+  EXPECT_EQ(code([](Gpu& gpu) { gpu.vendor = Vendor::amd; }), 15);
+  EXPECT_EQ(code([](Gpu& gpu) { gpu.faked = true; }), 15);
+  EXPECT_EQ(code([](Gpu& gpu) { gpu.excluded = true; }), 15);
+  EXPECT_EQ(code([](Gpu& gpu) { gpu.excluded = false; }), 4);
+  EXPECT_EQ(code([](Gpu& gpu) { gpu.errors.pop_back(); }), 15) << "CUDA's, not NVML's";
+  EXPECT_EQ(code([](Gpu& gpu) { gpu.errors.clear(); }), 15);
+  const auto nobodys = gpu_test_result(report_of(machine_with(2, {0, -1}), {}));
+  EXPECT_EQ(nobodys.gpus.at(1).handle_failure->code, 999);
+}
+
 TEST(GpuTestResult, FailuresHaveCudasNumberOrAreUnknown) {
   const Machine machine = machine_with(2, {0, 1});
   Verdict refused = memory_verdict(machine.gpus[0], VerdictStatus::not_tested, "(allocate)");

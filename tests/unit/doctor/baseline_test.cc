@@ -211,13 +211,37 @@ TEST(BeforeAfter, CorrectedErrorsAndReplaysAreHeldToARate) {
     }
     return findings[0].severity;
   };
-  EXPECT_EQ(severity(5000, 0, 1), Severity::error);
-  EXPECT_EQ(severity(3, 0, 1), Severity::warning);
-  EXPECT_EQ(severity(50, 0, 10 * 3600), Severity::warning);
-  EXPECT_EQ(severity(0, 100'000, 1), Severity::error);
-  EXPECT_EQ(severity(0, 5, 1), Severity::warning);
-  EXPECT_EQ(severity(0, 60, 600), Severity::warning);
-  EXPECT_EQ(severity(0, 60, 60), Severity::error);
+  struct Row {
+    std::uint64_t corrected, replays;  // the most that may be
+    double seconds;
+  };
+  for (const auto& [corrected, replays, seconds] : {Row{10, 8, 1},
+                                                    {10, 8, 60},
+                                                    {10, 80, 600},
+                                                    {10, 480, 3600},
+                                                    {20, 960, 2 * 3600},
+                                                    {100, 4800, 10 * 3600}}) {
+    EXPECT_EQ(severity(corrected, 0, seconds), Severity::warning) << seconds;
+    EXPECT_EQ(severity(corrected + 1, 0, seconds), Severity::error) << seconds;
+    EXPECT_EQ(severity(0, replays, seconds), Severity::warning) << seconds;
+    EXPECT_EQ(severity(0, replays + 1, seconds), Severity::error) << seconds;
+  }
+}
+
+TEST(BeforeAfter, OnlyTheCounterOfALimitIsHeldToIt) {
+  Machine before = healthy(1), after = healthy(1);
+  auto &then = before.gpus[0].pcie_errors, &now = after.gpus[0].pcie_errors;
+  then.replays = then.correctable = then.nonfatal = 0;
+  now.replays = 8;
+  now.correctable = now.nonfatal = 100'000;
+  const auto severity = [&] {
+    const auto findings = compare_before_and_after(before, after, 1);
+    EXPECT_EQ(ids(findings), Ids{"pcie-errors-increased"});
+    return findings.at(0).severity;
+  };
+  EXPECT_EQ(severity(), Severity::warning);
+  now.replays = 9;
+  EXPECT_EQ(severity(), Severity::error);
 }
 
 }  // namespace

@@ -225,6 +225,115 @@ TEST(Causes, LinkGenerationAtIdleIsNoSign) {
   EXPECT_EQ(ids(diagnose(machine)), Ids{});
 }
 
+// Linux, drivers/pci/pcie/aer.c.
+TEST(Causes, AFatalLinkErrorIsOfTheGpusBelowThePlace) {
+  const auto hit = [](const char* line) {
+    auto machine = healthy(3);
+    machine.pci[1].path = {address(0x0f), address(0x11)};
+    machine.pci[2].is_gpu = false;  // a function of another kind below the same port
+    machine.pci[2].path = {address(0x0f), address(0x12)};
+    fail_nvml(machine, 999, "NVML_ERROR_UNKNOWN");
+    log(machine, line);
+    for (const auto& finding : diagnose(machine))
+      if (finding.id == "pcie-fatal-error") return finding.gpus;
+    return std::vector<int>();
+  };
+  constexpr const char* kOwn =
+      "nvidia 0000:10:00.0: PCIe Bus Error: severity=Uncorrected (Fatal), type=Transaction Layer, "
+      "(Requester ID)";
+  constexpr const char* kPort =
+      "pcieport 0000:0f:00.0: PCIe Bus Error: severity=Uncorrected (Fatal), type=Data Link Layer, "
+      "(Receiver ID)";
+  constexpr const char* kOther =
+      "nvme 0000:12:00.0: PCIe Bus Error: severity=Uncorrected (Fatal), type=Transaction Layer, "
+      "(Requester ID)";
+  EXPECT_EQ(hit(kOwn), std::vector{0});
+  EXPECT_EQ(hit(kPort), std::vector{1});
+  EXPECT_EQ(hit(kOther), std::vector<int>());
+}
+
+// Linux, kernel/dma/swiotlb.c.
+TEST(Causes, AFullBounceBufferIsOfTheGpuThatItsLinesNameSinceTheDriversLoad) {
+  const auto quotes = [](std::initializer_list<const char*> lines) {
+    auto machine = healthy(2);
+    for (const char* line : lines) log(machine, line);
+    std::size_t quoted = 0;
+    for (const auto& finding : diagnose(machine)) {
+      if (finding.id != "bounce-buffer-full") continue;
+      EXPECT_EQ(finding.gpus, std::vector{0});
+      quoted += finding.evidence.size();
+    }
+    return quoted;
+  };
+  constexpr const char *kFull = "nvidia 0000:10:00.0: swiotlb buffer is full (sz: 65536 bytes)",
+                       *kOther = "nvme 0000:20:00.0: swiotlb buffer is full (sz: 65536 bytes)",
+                       *kFormer = "amdgpu 0000:10:00.0: swiotlb buffer is full (sz: 65536 bytes)",
+                       *kLoads =
+                           "NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  580.95.05";
+  EXPECT_EQ(quotes({kFull}), 1u);
+  EXPECT_EQ(quotes({kFull, kFull, kFull}), 2u);
+  EXPECT_EQ(quotes({kOther}), 0u);
+  EXPECT_EQ(quotes({kFormer}), 0u);
+  EXPECT_EQ(quotes({kFull, kLoads}), 0u);
+  EXPECT_EQ(quotes({kFull, kLoads, kFull}), 1u);
+}
+
+TEST(Causes, AGpuThatIsRefusedWhereAnEqualOneWorksIsDamagedLockedOrAShare) {
+  constexpr std::string_view kTitle =
+      "The driver does not recognise a GPU of a kind that it supports";
+  const auto told = [](const char* refusal, bool equal, std::optional<std::string> hypervisor) {
+    auto machine = healthy(2);
+    drop_from_nvml(machine, 0);
+    machine.gpus[0].compute_capability = "9.0";
+    machine.system.hypervisor = std::move(hypervisor);
+    if (!equal) machine.pci[1].device_id = 0x20b0;
+    log(machine, refusal);
+    log(machine, "NVRM: GPU 0000:10:00.0: RmInitAdapter failed! (0x22:0x56:884)");
+    for (const auto& finding : diagnose(machine))
+      if (finding.id == "gpu-init-failed") return finding;
+    return Finding{};
+  };
+  constexpr const char* kOwn =
+      "NVRM: The NVIDIA GPU 0000:10:00.0 (PCI ID: 10de:2330) installed in this system is not "
+      "supported by the NVIDIA 580.95.05 driver release.";
+  constexpr const char* kOther =
+      "NVRM: The NVIDIA GPU 0000:20:00.0 (PCI ID: 10de:2330) installed in this system is not "
+      "supported by the NVIDIA 580.95.05 driver release.";
+  constexpr const char* kNobodys =
+      "NVRM: The NVIDIA GPU installed in this system is not supported by the NVIDIA driver.";
+  auto finding = told(kOwn, true, {});
+  EXPECT_EQ(finding.title, kTitle);
+  EXPECT_EQ(finding.evidence.at(0).quote, kOwn);
+  EXPECT_NE(finding.action, Action::ask_host);
+  finding = told(kOwn, true, "kvm");
+  EXPECT_EQ(finding.action, Action::ask_host);
+  EXPECT_TRUE(finding.cure->starts_with("Have the host's operator reset or replace this GPU"));
+  EXPECT_NE(told(kOwn, false, {}).title, kTitle);
+  EXPECT_NE(told(kOther, true, {}).title, kTitle);
+  EXPECT_NE(told(kNobodys, true, {}).title, kTitle);
+}
+
+// CUresult 2 is CUDA_ERROR_OUT_OF_MEMORY.
+TEST(Causes, InWslALackOfMemoryAtTheStartOfCudaIsALimitOfTheCountOfGpus) {
+  constexpr std::string_view kTitle = "CUDA does not start with all GPUs of this machine in WSL 2";
+  const auto told = [](int code, int gpus, bool wsl = true) {
+    auto machine = healthy(gpus);
+    fail_cuda(machine, code, "CUDA_ERROR");
+    machine.system.wsl2 = wsl;
+    for (auto& library : machine.nvidia.libraries)
+      library.path = "/usr/lib/wsl/lib/" + library.name, library.real_path.reset();
+    const auto findings = diagnose(machine);
+    EXPECT_EQ(ids(findings), Ids{"cuda-start-failed"});
+    return findings.at(0);
+  };
+  EXPECT_EQ(told(2, 4).title, kTitle);
+  EXPECT_EQ(told(2, 4).command, "export CUDA_VISIBLE_DEVICES=0,1,2");
+  EXPECT_EQ(told(2, 2).command, "export CUDA_VISIBLE_DEVICES=0");
+  EXPECT_NE(told(2, 1).title, kTitle);
+  EXPECT_NE(told(2, 4, false).title, kTitle);
+  EXPECT_NE(told(3, 4).title, kTitle);
+}
+
 TEST(Causes, SlotWithFewerLanesIsNoFault) {
   auto machine = healthy();
   machine.gpus[0].link_now = machine.pci[0].link_now = {4, 8};
@@ -323,12 +432,34 @@ TEST(Causes, AnotherCopyBeforeTheFittingOneIsToBeRemovedUnlessItIsTheSystemsOwn)
   }
 }
 
+std::vector<std::string> sources(const Finding& finding) {
+  std::vector<std::string> all;
+  for (const auto& item : finding.evidence) all.push_back(item.source);
+  return all;
+}
+
 TEST(Causes, ExclusiveModeIsAFindingOnlyWhileSomebodyHoldsTheGpu) {
   auto machine = healthy();
   machine.gpus[0].compute_mode = "exclusive_process";
   EXPECT_EQ(ids(diagnose(machine)), Ids{});
+  machine.gpus[0].processes.push_back({4242, "trainer", std::nullopt, "graphics"});
+  machine.gpus[0].processes.push_back({4243, "nvidia-cuda-mps-server", std::nullopt, "compute"});
+  EXPECT_EQ(ids(diagnose(machine)), Ids{});
+  const ApiStatus busy{"cuCtxCreate_v2()", 46, "CUDA_ERROR_DEVICE_UNAVAILABLE"};
+  machine.gpus[0].errors = {busy};  // by a process that is not listed
+  EXPECT_EQ(diagnose(machine).at(0).severity, Severity::error);
+  EXPECT_EQ(sources(diagnose(machine).at(0)),
+            (std::vector<std::string>{"nvmlDeviceGetComputeMode", "cuCtxCreate_v2()"}));
+  machine.gpus[0].errors.clear();
   machine.gpus[0].processes.push_back({4242, "trainer", std::nullopt, "compute"});
-  EXPECT_EQ(ids(diagnose(machine)), Ids{"compute-mode"});
+  const auto findings = diagnose(machine);
+  ASSERT_EQ(ids(findings), Ids{"compute-mode"});
+  EXPECT_EQ(findings[0].severity, Severity::warning);
+  EXPECT_EQ(findings[0].evidence.back().quote, "process 4242 trainer");
+  machine.gpus[0].compute_mode = "prohibited";
+  machine.gpus[0].processes.clear();
+  EXPECT_EQ(diagnose(machine).at(0).title, "The GPU's compute mode forbids all work");
+  EXPECT_EQ(diagnose(machine).at(0).severity, Severity::error);
 }
 
 TEST(Causes, ChosenGpusAreInfoAndAWrongNameIsAWarning) {

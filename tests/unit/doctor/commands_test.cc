@@ -109,6 +109,14 @@ TEST(Commands, ACureSaysWhatItCostsWhereItIsDoneAndWhatItNeeds) {
   const auto cold = CureTerms{CureRisk::reboots, here, CureNeeds::free_machine};
   EXPECT_EQ(terms([](Machine&) {}), cold);  // by the management controller
   EXPECT_EQ(terms([](Machine& machine) { machine.system.chassis_type = 3; }).place, hardware);
+  const auto on_arm = [&](std::optional<int> chassis) {
+    return terms([&](Machine& machine) {
+      machine.system.architecture = "aarch64";
+      machine.system.chassis_type = chassis;
+    });
+  };
+  EXPECT_EQ(on_arm({}).place, hardware);  // a board without a controller
+  EXPECT_EQ(on_arm(23), cold);            // a server in a rack
   EXPECT_EQ(terms([](Machine& machine) { machine.system.hypervisor = "kvm"; }).place, host);
   EXPECT_EQ(terms([](Machine& machine) { machine.system.hypervisor = "nitro"; }).place, provider);
   EXPECT_EQ(terms([](Machine& machine) { machine.container.runtime = "docker"; }).place, host);

@@ -87,6 +87,8 @@ TEST(LogTimes, AMessageOfSeveralLinesHasTheTimeOfItsFirst) {
 
 TEST(LogTimes, AreAbsentWithoutALog) {
   auto machine = healthy(1);
+  machine.system.unix_seconds = 1'000'000'000;
+  machine.system.uptime_seconds = 1000;
   machine.gpus[0].ecc.since_boot.uncorrected = 3;
   const auto findings = diagnose(machine);
   ASSERT_FALSE(findings.empty());

@@ -154,6 +154,60 @@ TEST(XidTable, SeverityFitsActionAndClass) {
   }
 }
 
+TEST(XidTable, AnActionForPeopleIsOneForPrograms) {
+  const auto action = [](XidAction of, XidClass klass = XidClass::hardware) {
+    return action_of({1, "", "", klass, of, true});
+  };
+  EXPECT_EQ(action(none), Action::none);
+  EXPECT_EQ(action(reset_gpu), Action::reset_gpu);
+  EXPECT_EQ(action(check_link), Action::reset_gpu);
+  EXPECT_EQ(action(reboot), Action::reboot);
+  EXPECT_EQ(action(update_software), Action::configure);
+  for (const auto by_hand : {check_hardware, contact_vendor}) {
+    EXPECT_EQ(action(by_hand), Action::replace);
+    EXPECT_EQ(action(by_hand, XidClass::unused), Action::check_again);
+  }
+  for (const auto softer :
+       {watch, restart_app, check_power_thermal, follow_recovery_action, follow_other_xid})
+    EXPECT_EQ(action(softer), Action::check_again);
+}
+
+// NVIDIA's "Xid Errors": lines of NVLink 5's events (144 to 150) say how grave they are, and those
+// of 154 what the GPU needs now.
+TEST(XidTable, ALineSaysHowGraveItsXidIs) {
+  struct Row {
+    int code;
+    std::string_view text;
+    Severity severity;
+  };
+  using enum Severity;
+  for (const auto& [code, text, severity] : std::initializer_list<Row>{
+           {9999, "something new", warning},
+           {13, "Graphics Exception", info},  // the application's
+           {45, "Ch 00000008", info},         // informational
+           {63, "Row Remapper", info},        // no action
+           {92, "High single-bit ECC error rate", warning},
+           {79, "GPU has fallen off the bus.", error},  // fatal
+           {79, "Nonfatal", error},
+           {144, "NVLINK: SAW Fatal Link 3", error},
+           {144, "NVLINK: SAW Nonfatal Link 3", warning},
+           {144, "NVLINK: SAW Link 3", error},
+           {144, "name= Fatal, NVLINK: SAW Nonfatal Link 3", warning},
+           {144, "name=Nonfatal, NVLINK: SAW Fatal Link 3", error},
+           {147, "NVLINK: TLW Fatal Link 3", error},
+           {147, "NVLINK: TLW Nonfatal Link 3", warning},
+           {147, "NVLINK: TLW Link 3", info},
+           {150, "NVLINK: MSE Nonfatal Link 3", warning},
+           {143, "Nonfatal", error},
+           {155, "Nonfatal", error},
+           {154, "GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)", error},
+           {154, "GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)",
+            error},
+           {154, "GPU recovery action changed from 0x2 (Node Reboot Required) to 0x0 (None)",
+            info}})
+    EXPECT_EQ(to_string(xid_severity(code, text)), to_string(severity)) << code << " " << text;
+}
+
 TEST(XidTable, DocumentationHasEveryCodeNameAndMeaning) {
   std::ifstream file(std::string(GPUREADY_SOURCE_DIR) + "/docs/xids.md");
   ASSERT_TRUE(file);

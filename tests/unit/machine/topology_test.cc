@@ -1,5 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <tuple>
+#include <utility>
+#include <vector>
+
 #include "machine/pci/pci_files.h"
 #include "machine/sources.h"
 
@@ -81,6 +85,48 @@ TEST(Topology, SwitchLinksJoinAll) {
   derive_topology(machine);
   EXPECT_EQ(machine.paths[0].kind, PathKind::nvswitch);
   EXPECT_EQ(machine.paths[0].links, 17);
+}
+
+// As XGMI and NVML tell them: by one of the two, and in any order.
+TEST(Topology, EachPairHasOnePathInTheOrderOfItsGpus) {
+  auto machine =
+      machine_with({"pci0000:00/0000:00:01.0/0000:01:00.0", "pci0000:00/0000:00:02.0/0000:02:00.0",
+                    "pci0000:00/0000:00:03.0/0000:03:00.0"});
+  machine.paths = {{1, 2, PathKind::system, 0, std::nullopt}};
+  machine.gpus[1].xgmi_peers = {*machine.gpus[0].pci};
+  derive_topology(machine);
+  std::vector<std::tuple<int, int, PathKind, int>> told;
+  for (const auto& path : machine.paths)
+    told.emplace_back(path.gpu_a, path.gpu_b, path.kind, path.links);
+  EXPECT_EQ(told,
+            (std::vector<std::tuple<int, int, PathKind, int>>{{0, 1, PathKind::xgmi, 1},
+                                                              {0, 2, PathKind::host_bridge, 0},
+                                                              {1, 2, PathKind::system, 0}}));
+}
+
+// nvmlDeviceGetNvLinkRemotePciInfo() of either end may be refused, and a link to a switch is
+// everybody's.
+TEST(Topology, LinksOfEitherEndCountAndOfASwitchThoseThatBothHave) {
+  const auto path = [](int of_first, int of_second, const char* kind) {
+    auto machine = machine_with({"pci0000:00/0000:01:00.0", "pci0000:00/0000:02:00.0"});
+    for (std::size_t gpu = 0; gpu < 2; ++gpu)
+      for (int i = 0; i < (gpu == 0 ? of_first : of_second); ++i) {
+        auto& link = machine.gpus[gpu].nvlinks.emplace_back();
+        link.link = i;
+        link.up = true;
+        link.remote_kind = kind;
+        if (link.remote_kind == "gpu") link.remote = machine.gpus[1 - gpu].pci;
+      }
+    derive_topology(machine);
+    return std::pair(machine.paths.at(0).kind, machine.paths.at(0).links);
+  };
+  EXPECT_EQ(path(1, 0, "gpu"), std::pair(PathKind::nvlink, 1));
+  EXPECT_EQ(path(0, 2, "gpu"), std::pair(PathKind::nvlink, 2));
+  EXPECT_EQ(path(3, 2, "gpu"), std::pair(PathKind::nvlink, 3));
+  EXPECT_EQ(path(1, 1, "switch"), std::pair(PathKind::nvswitch, 1));
+  EXPECT_EQ(path(18, 16, "switch"), std::pair(PathKind::nvswitch, 16));
+  EXPECT_EQ(path(18, 0, "switch"), std::pair(PathKind::host_bridge, 0));
+  EXPECT_EQ(path(0, 0, "gpu"), std::pair(PathKind::host_bridge, 0));
 }
 
 TEST(Topology, KeepsWhatNvmlSaid) {

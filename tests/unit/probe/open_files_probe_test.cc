@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -49,8 +50,8 @@ class OpenFilesProbe : public ::testing::Test {
 
   // In a child: returns when `hold` says that it holds the node. The node itself is removed.
   template <class Hold>
-  pid_t start(unsigned minor, Hold hold) {
-    EXPECT_EQ(mknod(path_of(minor).c_str(), S_IFCHR | 0600, makedev(kNoDriver, minor)), 0);
+  pid_t start(unsigned minor, Hold hold, unsigned major = kNoDriver) {
+    EXPECT_EQ(mknod(path_of(minor).c_str(), S_IFCHR | 0600, makedev(major, minor)), 0);
     std::array<int, 2> pipe_ends{};
     EXPECT_EQ(pipe2(pipe_ends.data(), O_CLOEXEC), 0);
     const pid_t process = fork();
@@ -139,6 +140,42 @@ TEST_F(OpenFilesProbe, OneChildThatIsAskedAgainLooksAnew) {
   kill(process, SIGKILL);
   waitpid(process, nullptr, __WALL);
   EXPECT_EQ(held_by(look_again(), process), Json());
+}
+
+// Linux, Documentation/admin-guide/devices.txt: 136 to 143 are pseudo terminals.
+TEST_F(OpenFilesProbe, ATerminalIsNoDeviceThatIsHeld) {
+  constexpr unsigned kUnused = 0xf0000;
+  for (const auto& [major, told] :
+       {std::pair(135u, true), {136u, false}, {143u, false}, {144u, true}}) {
+    const auto process = start(
+        kUnused,
+        [](const std::string& path, auto held) {
+          open_node(path);
+          held();
+        },
+        major);
+    const auto name = "/dev/char/" + std::to_string(major) + ":" + std::to_string(kUnused);
+    EXPECT_EQ(held_by(look(), process), told ? Json{name} : Json()) << major;
+  }
+}
+
+// A ring holds files that no table of descriptors shows.
+TEST_F(OpenFilesProbe, AMappedRingWithoutADescriptorIsTold) {
+  const auto ring = [] {
+    std::array<std::uint64_t, 15> parameters{};  // struct io_uring_params
+    return static_cast<int>(syscall(SYS_io_uring_setup, 1, parameters.data()));
+  };
+  if (!Descriptor(ring())) GTEST_SKIP() << "the kernel gives no io_uring";
+  const auto refused = [] { return get_int(look().value("processes()"), "refused").value(); };
+  const auto before = refused();
+  start(1, [&](const std::string&, auto held) {
+    const Descriptor file(ring());
+    if (mmap(nullptr, 4096, PROT_READ, MAP_SHARED, file.get(), 0) == MAP_FAILED) _exit(1);
+    close(file.get());
+    held();
+    for (;;) pause();
+  });
+  EXPECT_GT(refused(), before);
 }
 
 // The later of them opened it, and the earlier holds it, too.

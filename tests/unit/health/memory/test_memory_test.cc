@@ -30,9 +30,24 @@ TEST(MemoryTest, CleanMemoryPassesWithItsCoverageAndRates) {
 TEST(MemoryTest, AStuckBitFailsWithItsAddressAndBit) {
   const Verdict v = test_fake("stuck=0x123450:37");
   EXPECT_EQ(v.status, VerdictStatus::failed);
-  ASSERT_EQ(v.bad_words.size(), 1u) << v.reason;
+  ASSERT_EQ(v.bad_words.size(), 1u) << "of the pattern that this seed gives first";
   EXPECT_EQ(v.bad_words[0].offset_bytes, 0x123450u);
   EXPECT_EQ(v.bad_words[0].bits(), 1ull << 37);
+}
+
+// Of a child that is killed this is all that is known.
+TEST(MemoryTest, WhatWasFoundIsToldBeforeTheEnd) {
+  const Verdict v = on_fake_cuda("stuck=0x123450:37,memory=8MiB", [](Device& device) {
+    Verdict told;
+    TestHooks hooks;
+    hooks.partial = [&](const Verdict& so_far) { told = so_far; };
+    test_memory(device, {.seed = 0, .copy_traffic_bytes = MiB}, hooks);
+    return told;
+  });
+  ASSERT_EQ(v.bad_words.size(), 1u) << "of the pattern that this seed gives first";
+  EXPECT_EQ(v.bad_words[0].offset_bytes, 0x123450u);
+  ASSERT_TRUE(v.coverage);
+  EXPECT_EQ(v.coverage->free_bytes, 8 * MiB);
 }
 
 TEST(MemoryTest, AStuckBitIsFoundWhateverTheSalt) {

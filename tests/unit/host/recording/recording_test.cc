@@ -12,11 +12,13 @@
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <tuple>
 
 #include "base/text.h"
 #include "host/atomic_file.h"
 #include "host/recording/base64.h"
 #include "host/recording/recording_archive.h"
+#include "host/recording/recording_values.h"
 #include "host/recording/tar_writer.h"
 
 namespace gpuready {
@@ -331,6 +333,48 @@ TEST(RecordingScript, FaultsNameFileSectionAndKey) {
   }
   expect_bad(recording_from_script("{}", "m.json", "/"));
   expect_bad(recording_from_script("[]", "m.json", "/"));
+}
+
+// docs/recordings.md: a tool that ran to its end has an exit code, and another says how it ended.
+TEST(RecordingValues, AToolsEndIsKeptAndWhatIsNoEndIsRefused) {
+  JobOutcome plain;
+  plain.end = JobEnd::exited;
+  plain.exit_code = 9;
+  plain.out = "none";
+  EXPECT_EQ(to_json(plain).value("exit_code", -1), 9);
+  EXPECT_FALSE(to_json(plain).contains("end"));
+  JobOutcome killed;
+  killed.end = JobEnd::timed_out;
+  killed.signal = 9;
+  killed.channel = "{}";
+  killed.truncated = true;
+  EXPECT_FALSE(to_json(killed).contains("exit_code"));
+  for (const auto& outcome : {plain, killed}) {
+    const auto again = job_outcome_from_json(to_json(outcome));
+    ASSERT_TRUE(again);
+    EXPECT_EQ(again->end, outcome.end);
+    EXPECT_EQ(again->exit_code, outcome.exit_code);
+    EXPECT_EQ(again->signal, outcome.signal);
+    EXPECT_EQ(again->out, outcome.out);
+    EXPECT_EQ(again->channel, outcome.channel);
+    EXPECT_EQ(again->truncated, outcome.truncated);
+  }
+  EXPECT_TRUE(job_outcome_from_json(Json::object()));
+  EXPECT_FALSE(job_outcome_from_json(Json("text")));
+  for (const auto& [key, bad, good] : std::initializer_list<std::tuple<const char*, Json, Json>>{
+           {"end", "vanished", "timed_out"},
+           {"end", 1, "hung"},
+           {"exit_code", "0", 0},
+           {"exit_code", -2, -1},
+           {"exit_code", 65536, 65535},
+           {"signal", 65536, 9},
+           {"out", 1, "text"},
+           {"err", 1, "text"},
+           {"document", 1, "text"},
+           {"document", {{"base64", "!"}}, {{"base64", "e30="}}}}) {
+    EXPECT_FALSE(job_outcome_from_json({{key, bad}})) << key << " " << bad;
+    EXPECT_TRUE(job_outcome_from_json({{key, good}})) << key << " " << good;
+  }
 }
 
 TEST(RecordingScript, ManyMembersAreReadInLinearTime) {

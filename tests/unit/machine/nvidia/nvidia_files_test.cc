@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "base/units.h"
 #include "machine/nvidia/nvidia_parse.h"
 #include "machine/sources.h"
 #include "machine/system/loader_cache.h"
@@ -170,6 +171,21 @@ TEST(NvidiaFiles, WhyTheModuleIsNotLoaded) {
                    R"(,"directories":{"/lib/modules":{"error":"EACCES"}})")
                 .module_blocked,
             std::nullopt);
+  // A build and its packages need 1 GiB.
+  const auto with_space = [&](const std::string& files, const char* path, std::uint64_t bytes) {
+    return driver(files, false,
+                  ",\"spaces\":{\"" + std::string(path) +
+                      "\":{\"total_bytes\":" + std::to_string(4 * GiB) +
+                      ",\"available_bytes\":" + std::to_string(bytes) + "}}")
+        .module_blocked;
+  };
+  for (const std::string path : {"/", "/var", "/usr"}) {
+    EXPECT_EQ(with_space(modules, path.c_str(), GiB - MiB), path + ": 1023 MiB free");
+    EXPECT_EQ(with_space(modules, path.c_str(), GiB), std::nullopt) << path;
+  }
+  EXPECT_EQ(with_space(modules, "/home", 0), std::nullopt);
+  EXPECT_EQ(with_space(modules + with_module("6.8.0"), "/", 0), std::nullopt) << "it is built";
+  EXPECT_EQ(with_space(modules + with_module("6.5.0"), "/", 0), other("6.5.0"));
   const auto block = modules + "," + file("/lib/modprobe.d/gpu.conf", "blacklist nvidia\\n");
   EXPECT_EQ(driver(block).module_blocked, "/lib/modprobe.d/gpu.conf: blacklist nvidia");
   EXPECT_EQ(driver(block + "," + file("/etc/modprobe.d/gpu.conf", "")).module_blocked,

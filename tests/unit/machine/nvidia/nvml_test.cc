@@ -270,6 +270,25 @@ TEST(ApplyNvml, OneFieldMayBeToldPlainly) {
   EXPECT_EQ(machine.gpus.at(0).recovery_action, "node_reboot");
 }
 
+// Fields 1 (ECC), 82 (memory temperature), 94 (replays), 173 to 175 (AER) of NVML.
+TEST(ApplyNvml, FieldsFillWhatNoOtherCallTold) {
+  const auto gpu_of = [](int celsius, Json ecc) {
+    Machine machine;
+    apply_nvml(answers({{"nvmlDeviceGetPciInfo_v3(0)", {{"bus_id", "00000000:17:00.0"}}},
+                        {"nvmlDeviceGetEccMode(0)", std::move(ecc)},
+                        {"nvmlDeviceGetFieldValues(0,1)", 0},
+                        {"nvmlDeviceGetFieldValues(0,82)", celsius},
+                        {"nvmlDeviceGetFieldValues(0,94)", 3}}),
+               machine);
+    return machine.gpus.at(0);
+  };
+  EXPECT_EQ(gpu_of(44, {}).thermal.memory_celsius, 44);
+  EXPECT_EQ(gpu_of(1, {}).thermal.memory_celsius, 1);
+  EXPECT_EQ(gpu_of(0, {}).thermal.memory_celsius, std::nullopt) << "it has no sensor";
+  EXPECT_EQ(gpu_of(1, {}).pcie_errors.replays, 3u);
+  EXPECT_EQ(gpu_of(1, {}).ecc.enabled_now, false);
+}
+
 TEST(ApplyNvml, ValuesOfWrongTypesAreAbsent) {
   Machine machine;
   apply_nvml(answers({{"nvmlDeviceGetName(0)", Json::array({1})},

@@ -70,6 +70,9 @@ TEST(LogMessage, TheWriterAndTheTextOfEachForm) {
            Form{"pciehp 0000:de:01.0:pcie004: Slot(7): Link Down", "pciehp", "Slot(7): Link Down"},
            Form{"{3}[Hardware Error]: event severity: fatal", "[Hardware Error]",
                 " event severity: fatal"},
+           Form{"gim warning:(function:12) text", "gim", "function:12) text"},
+           Form{"gim error libgv: [0:a8:0:0][function:12] text", "gim",
+                "[0:a8:0:0][function:12] text"},
            Form{"ACPI: PM: Waking up", "ACPI", "PM: Waking up"},
            Form{"INFO: task a:1 blocked", "kernel", "INFO: task a:1 blocked"},
        }) {
@@ -88,6 +91,11 @@ TEST(LogMessage, WhatAUserBeginsIsNone) {
     EXPECT_FALSE(parse_message(line) && parse_xid(line)) << line;
   EXPECT_FALSE(parse_message("tmpfs: Unknown parameter 'NVRM: x'"));
   EXPECT_FALSE(parse_message("xe 0000:03:00.0[1]: segfault at 0"));
+  for (const char* line : {"gim :(function:12) text", "gim  libgv: text", "gim error text",
+                           "gim error (function:12) text", "gimp error:(f:1) text"}) {
+    const auto message = parse_message(line);
+    EXPECT_FALSE(message && message->writer == "gim") << line;
+  }
   EXPECT_TRUE(
       parse_kernel_log("1.5 NVRM: Xid (PCI:0000:17:00): 79, IN=lo OUT= MAC= SRC=::1 DST=::1\n")
           .xids.empty());

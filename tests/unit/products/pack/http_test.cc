@@ -3,6 +3,7 @@
 
 #include "http/curl_library.h"
 #include "http/http_answer.h"
+#include "http/url_stream.h"
 #include "jobs/running_job.h"
 #include "pack/store/fetch.h"
 #include "unit/products/pack/workshop.h"
@@ -144,6 +145,35 @@ TEST_F(Http, InterruptedFetchKeepsWhatIsWhole) {
   options.progress = {};
   const auto second = shop_.install("cpu", options, url("good"));
   EXPECT_EQ(second.end, InstallEnd::installed);
+}
+
+// RFC 3986: a query belongs to what the server is asked for, a fragment does not.
+TEST(FileUrls, AFileHasAFolderAndAName) {
+  struct Row {
+    const char *url, *folder, *name, *shown_name;
+  };
+  for (const auto& [url, folder, name, shown_name] : {
+           Row{"https://host/a/b.run", "https://host/a", "b.run", "b.run"},
+           Row{"http://host/b", "http://host", "b", "b"},
+           Row{"https://u:p@host:8/b.run", "https://u:p@host:8", "b.run", "b.run"},
+           Row{"https://host/a/b.run?token=x/y#top", "https://host/a", "b.run?token=x/y", "b.run"},
+           Row{"https://host/b#top/x", "https://host", "b", "b"},
+       }) {
+    const auto file = split_url(url);
+    ASSERT_TRUE(file) << url;
+    EXPECT_EQ(file->folder, folder);
+    EXPECT_EQ(file->name, name);
+    EXPECT_EQ(file->shown_name, shown_name);
+  }
+  for (const std::string url :
+       {"", "b.run", "/a/b.run", "ftp://host/b.run", "https://", "https://host", "https://host/",
+        "https://host/a/", "https://host/?b", "https://host?a/b", "https://host/a/#b", "#a", "?"}) {
+    const auto refused = split_url(url);
+    ASSERT_FALSE(refused) << url;
+    EXPECT_EQ(refused.error().kind, ErrorKind::bad_input) << url;
+  }
+  EXPECT_EQ(split_url("https://u:p@host/").error().message,
+            "https://host/: expected the URL of a file");
 }
 
 TEST(HttpAnswer, ReadsWhatRangesAreCheckedBy) {

@@ -1,0 +1,116 @@
+// Why NVIDIA's kernel module is not loaded: for which kernel it was built, and where it came from.
+#include <gtest/gtest.h>
+
+#include "base/text.h"
+#include "machines.h"
+
+namespace gpuready::test {
+namespace {
+
+// NVIDIA's libraries are here, and its module is not loaded.
+Machine unloaded() {
+  auto machine = healthy();
+  fail_nvml(machine, 9, "NVML_ERROR_DRIVER_NOT_LOADED");
+  fail_cuda(machine, 100, "CUDA_ERROR_NO_DEVICE");
+  machine.nvidia.module_loaded = machine.nvidia.uvm_loaded = false;
+  machine.nvidia.module_version.reset();
+  machine.nvidia.modules_from = "dkms";
+  machine.pci[0].driver.reset();
+  machine.gpus[0].driver.reset();
+  return machine;
+}
+
+Finding not_loaded(const Machine& machine) {
+  const auto findings = diagnose(machine);
+  EXPECT_EQ(ids(findings), Ids{"driver-not-loaded"});
+  return findings.at(0);
+}
+
+// Names of kernels as the distributions' packages have them.
+TEST(DriverModules, HeadersOfAKernelFromElsewhereAreInNoRepositoryOfTheDistribution) {
+  struct Row {
+    const char *system, *name, *kernel;
+    bool foreign;
+  };
+  for (const auto& [system, name, kernel, foreign] : std::initializer_list<Row>{
+           {"debian", "Debian GNU/Linux 12", "6.1.0-28-amd64", false},
+           {"debian", "Debian GNU/Linux 12", "6.6.9-xanmod1", true},
+           {"debian", "Debian GNU/Linux 12", "6.6.9amd64", true},
+           {"debian", "Proxmox VE 8", "6.8.12-4-pve", false},
+           {"ubuntu debian", "Ubuntu 24.04", "6.8.0-45-generic", false},
+           {"ubuntu debian", "Ubuntu 24.04", "6.8.0-1015-aws", false},
+           {"ubuntu debian", "Ubuntu 24.04", "6.13.7-zabbly+", true},
+           {"fedora", "Fedora Linux 41", "6.11.5-300.fc41.x86_64", false},
+           {"fedora", "Fedora Linux 41", "6.12.1-cachyos", true},
+           {"rocky rhel centos fedora", "Rocky Linux 9.5", "5.14.0-503.el9.x86_64", false},
+           {"amzn fedora", "Amazon Linux 2023", "6.1.102-111.182.amzn2023.x86_64", false},
+           {"amzn centos rhel fedora", "Amazon Linux 2", "5.10.225-213.878.amzn2.x86_64", false},
+           {"ol fedora", "Oracle Linux Server 9.5", "5.15.0-300.163.18.el9uek.x86_64", false},
+           {"centos rhel fedora", "CentOS Linux 7 (Core)", "3.10.0-1160.el7.x86_64", false},
+           {"centos rhel fedora", "CentOS Linux 7 (Core)", "5.4.278-custom", true},
+           {"arch", "Arch Linux", "6.12.1-zen1-1-zen", false},
+           {"", "", "6.12.1-custom", false}}) {
+    auto machine = unloaded();
+    machine.system.os_ids = system;
+    machine.system.os_name = name;
+    machine.system.kernel_release = kernel;
+    machine.nvidia.kernel_headers = machine.nvidia.module_installed = false;
+    machine.nvidia.module_blocked = "/lib/modules/6.0.0-former: installed for this kernel only";
+    const auto finding = not_loaded(machine);
+    EXPECT_EQ(finding.title,
+              foreign
+                  ? "NVIDIA's kernel module could not be built for a kernel from elsewhere"
+                  : "NVIDIA's kernel module could not be built: the kernel's headers are missing")
+        << system << " " << kernel;
+    EXPECT_EQ(contains(*finding.cure, "Start the kernel 6.0.0-former"), foreign) << kernel;
+  }
+}
+
+TEST(DriverModules, WhereTheModuleCameFromSaysHowItIsLoaded) {
+  auto machine = unloaded();
+  machine.system.os_ids = "debian";
+  auto& nvidia = machine.nvidia;
+  EXPECT_TRUE(not_loaded(machine).cure->starts_with(
+      "Build the driver's modules for the running kernel with DKMS."));
+  nvidia.module_blocked = "/lib/modules/6.0.0-former: installed for this kernel only";
+  nvidia.modules_from.reset();
+  EXPECT_EQ(not_loaded(machine).explanation,
+            "NVIDIA's kernel module is installed for another kernel, and not for the running one.");
+  nvidia.module_blocked.reset();
+  nvidia.module_installed = true;
+  auto finding = not_loaded(machine);
+  EXPECT_EQ(finding.explanation,
+            "The module is installed for the running kernel, and was not loaded.");
+  EXPECT_EQ(finding.command, "modprobe nvidia");
+  nvidia.module_blocked = "/etc/modprobe.d/x.conf: blacklist nvidia";
+  finding = not_loaded(machine);
+  EXPECT_EQ(finding.title, "NVIDIA's kernel module is kept from loading");
+  EXPECT_EQ(finding.terms->risk, CureRisk::reboots);
+  nvidia.modules_from = "none";
+  EXPECT_EQ(not_loaded(machine).title, "NVIDIA's kernel module is kept from loading");
+  nvidia.libraries.clear();
+  finding = not_loaded(machine);
+  EXPECT_EQ(finding.cure, "Install NVIDIA's driver, and load it.");
+  EXPECT_EQ(finding.title, "NVIDIA's kernel module is not loaded");
+  machine.system.kernel_command_line = "quiet nouveau.modeset=0";
+  EXPECT_EQ(not_loaded(machine).title,
+            "NVIDIA's driver is not installed, and the kernel's command line keeps nouveau out");
+  machine.system.os_ids = "talos";
+  finding = not_loaded(machine);
+  EXPECT_TRUE(contains(*finding.cure, "talosctl upgrade"));
+  EXPECT_FALSE(finding.command);
+}
+
+TEST(DriverModules, AFullDiskNeedsNoReboot) {
+  auto machine = unloaded();
+  machine.system.os_ids = "debian";
+  machine.nvidia.module_installed = false;
+  machine.nvidia.kernel_headers = true;
+  machine.nvidia.module_blocked = "/: 0.5 GiB free";
+  const auto finding = not_loaded(machine);
+  EXPECT_EQ(finding.title, "NVIDIA's kernel module is not built, and the disk is full");
+  EXPECT_LT(finding.terms->risk, CureRisk::reboots);
+}
+
+}  // namespace
+}  // namespace gpuready::test
