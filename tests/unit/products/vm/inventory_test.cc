@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/kernel/mount_table.h"
+#include "base/text.h"
 #include "machine/inspect.h"
 #include "unit/machine/scripted.h"
 #include "vm/host_facts.h"
@@ -329,6 +330,21 @@ TEST(VmHostFacts, TheDriverMadeForTheDevice) {
   EXPECT_EQ(best_vfio_driver(variants, "pci:v000010DEd00002330sv000010DEsd000016C1bc03sc02i00"),
             "vfio-pci");
   EXPECT_EQ(best_vfio_driver(variants, ""), "vfio-pci");
+}
+
+// cgroups(7): the second version, both mounted, and the first.
+TEST(VmHostFacts, ServicesRunWhereSystemdHasACgroupOfThem) {
+  for (const std::string place : {"", "unified/", "systemd/", "other/"}) {
+    const auto unit = [&](const std::string& name) {
+      return "\"/sys/fs/cgroup/" + place + "system.slice/" + name + ".service/cgroup.procs\":\"\"";
+    };
+    const auto host = scripted("\"files\":{" + unit("nvidia-fabricmanager") + "," +
+                               unit("nvidia-persistenced") + "," + unit("ssh") + "}");
+    const auto facts = read_host_facts(*host, {});
+    EXPECT_EQ(join(facts.services, " "),
+              place == "other/" ? "" : "nvidia-persistenced.service nvidia-fabricmanager.service")
+        << place;
+  }
 }
 
 TEST(VmOpenFiles, HostileDocuments) {

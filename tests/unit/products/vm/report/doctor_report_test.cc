@@ -63,9 +63,9 @@ TEST(VmDoctorReport, ConcludesFromAConsole) {
     return conclusion(of_console(console));
   };
   EXPECT_EQ(text(ConsoleKind::linux_boot, ConsoleState::ready, "580.65.06"),
-            "driver 580.65.06 was loaded, and nothing in this log speaks against the GPU.");
+            "Driver 580.65.06 was loaded, and nothing in this log speaks against the GPU.");
   EXPECT_EQ(text(ConsoleKind::linux_boot, ConsoleState::ready),
-            "the driver was loaded, and nothing in this log speaks against the GPU.");
+            "The driver was loaded, and nothing in this log speaks against the GPU.");
   for (const auto kind : {ConsoleKind::gpuready, ConsoleKind::hypeman})
     EXPECT_EQ(text(kind, ConsoleState::ready, "580.65.06"),
               "The guest's GPU is ready, with driver 580.65.06.");
