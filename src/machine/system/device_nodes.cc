@@ -151,7 +151,7 @@ void read_device_nodes(Host& host, Machine& machine) {
   // A GPU that the driver runs and that has no file here was not handed into this container, or its
   // file was never made.
   for (const auto& gpu : machine.gpus) {
-    if (gpu.vendor != Vendor::nvidia || !gpu.minor_number || gpu.driver != "nvidia") continue;
+    if (!gpu.minor_number || gpu.driver != "nvidia") continue;
     const std::string path = "/dev/nvidia" + std::to_string(*gpu.minor_number);
     const bool known = std::any_of(machine.nodes.begin(), machine.nodes.end(),
                                    [&](const DeviceNode& node) { return node.path == path; });

@@ -33,8 +33,8 @@ class Reader {
     for (const auto& address : addresses_)
       if (wanted(address, options)) add(address);
     for (const auto& address : options.named) add(address, true);
-    find_companions();
     std::ranges::sort(out_.devices, {}, [](const Device& d) { return d.function.address; });
+    find_companions();
     out_.addresses = addresses_;
     out_.instances = read_mediated_devices(host_);
     if (out_.devices.empty() && out_.instances.empty()) return std::move(out_);
@@ -149,8 +149,6 @@ class Reader {
             closure.contains(address))
           around.companions.push_back(address);
       }
-      std::ranges::sort(around.group);
-      std::ranges::sort(around.companions);
     }
   }
 

@@ -279,8 +279,8 @@ bool make_nodes(const std::string& root, Steps& steps) {
   }
   bool gpu = false;
   for (const auto& node : plan) {
-    gpu |= node.path.size() > 11 && node.path.starts_with("/dev/nvidia") && node.path[11] >= '0' &&
-           node.path[11] <= '9';
+    const auto number = after_prefix(node.path, "/dev/nvidia");
+    gpu |= number && parse_uint(*number);
     const auto made = folder->make_node(node);
     steps.add(
         made ? StepState::ok : StepState::failed, "node", node.path,

@@ -23,7 +23,8 @@ std::string of_console(const VmDoctorReport& report) {
   switch (console.state) {
     case vm::ConsoleState::ready:
       return console.kind == vm::ConsoleKind::linux_boot
-                 ? driver + " was loaded, and nothing in this log speaks against the GPU."
+                 ? capitalized(driver) +
+                       " was loaded, and nothing in this log speaks against the GPU."
                  : "The guest's GPU is ready, with " + driver + ".";
     case vm::ConsoleState::failed:
       if (console.failed_step)

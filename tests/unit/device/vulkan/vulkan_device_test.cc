@@ -23,6 +23,13 @@ std::vector<unsigned char> counted(std::size_t bytes) {
   return data;
 }
 
+TEST(VulkanLibrary, AUuidIsWrittenAsRfc9562Has) {
+  std::uint8_t bytes[VK_UUID_SIZE];
+  std::iota(std::begin(bytes), std::end(bytes), std::uint8_t{0xf0});
+  bytes[0] = 0x0a;
+  EXPECT_EQ(format_vulkan_uuid(bytes), "0af1f2f3-f4f5-f6f7-f8f9-fafbfcfdfeff");
+}
+
 TEST_F(VulkanDeviceTest, TellsWhatItIs) {
   const auto device = open();
   ASSERT_TRUE(device);
@@ -193,6 +200,39 @@ TEST(Spirv, SomethingElseIsNoModule) {
   const auto* whole = reinterpret_cast<const unsigned char*>(module->data());
   EXPECT_FALSE(read_spirv({whole, whole + 24})) << "the first instruction cut short";
   EXPECT_FALSE(read_spirv({whole, whole + 28})) << "nothing tells the block's threads";
+}
+
+// SPIR-V specification, 2.3: a header of 5 words, then instructions, each of its length and opcode.
+TEST(Spirv, TellsWhatAModuleNeedsAndItsThreads) {
+  const auto instruction = [](std::uint32_t opcode, std::initializer_list<std::uint32_t> operands) {
+    std::vector<std::uint32_t> words = {opcode | static_cast<std::uint32_t>(operands.size() + 1)
+                                                     << 16};
+    words.insert(words.end(), operands);
+    return words;
+  };
+  constexpr std::uint32_t kSource = 3, kOpExecutionMode = 16, kOpCapability = 17, kLocalSize = 17;
+  const auto read = [&](std::initializer_list<std::vector<std::uint32_t>> instructions) {
+    std::vector<std::uint32_t> words = {0x07230203, 0x00010000, 0, 1, 0};
+    for (const auto& each : instructions) words.insert(words.end(), each.begin(), each.end());
+    const auto* bytes = reinterpret_cast<const unsigned char*>(words.data());
+    return read_spirv({bytes, bytes + words.size() * 4});
+  };
+  const auto threads = instruction(kOpExecutionMode, {4, kLocalSize, 128, 1, 1});
+  const auto facts =
+      read({instruction(kOpCapability, {1}), instruction(kSource, {2, 450}),
+            instruction(kOpCapability, {11}), instruction(kOpExecutionMode, {4, 7}), threads});
+  ASSERT_TRUE(facts) << facts.error().message;
+  EXPECT_EQ(facts->capabilities, (std::vector<std::uint32_t>{1, 11}));
+  EXPECT_EQ(facts->threads, 128u);
+  EXPECT_FALSE(read({}));
+  EXPECT_FALSE(read({threads, {kSource}})) << "an instruction of no words";
+  EXPECT_FALSE(read({threads, {kSource | 2u << 16}})) << "an instruction behind the end";
+  EXPECT_TRUE(read({threads, {kSource | 1u << 16}}));
+  EXPECT_FALSE(read({instruction(kOpExecutionMode, {4, kLocalSize}), instruction(kSource, {1, 1})}))
+      << "a block without its threads";
+  for (const std::uint32_t y : {1, 2})
+    EXPECT_EQ(read({instruction(kOpExecutionMode, {4, kLocalSize, 64, y, 3 - y})}).has_value(),
+              false);
 }
 
 // The time between two events holds the work between them, and no more than the host saw.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "reference.h"
+#include "ternary/packed.h"
 
 namespace gpuready::ternary {
 namespace {
@@ -110,6 +111,92 @@ TEST(SavedWeights, AnyByteThatIsChangedIsFound) {
     }
     EXPECT_EQ(saved.kind(), "ok");
   }
+}
+
+// FNV-1a, which the header has of itself with 0 for it, the sums and the scales.
+std::uint64_t fnv(std::span<const std::byte> header, std::span<const std::byte> rest) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const auto& bytes : {header, rest})
+    for (const std::byte byte : bytes)
+      hash = (hash ^ static_cast<std::uint64_t>(byte)) * 0x100000001b3;
+  return hash;
+}
+
+// Files live as long as their version is read. The constants are computed by hand.
+TEST(SavedWeights, OfVersion1AreTheseBytes) {
+  Codes codes;
+  codes.shape = {1, 1};
+  codes.values = {0};
+  codes.scales = {0.5f};
+  Saved saved(*PackedWeights::pack(codes, Form::two_bit));
+  std::vector<std::byte> want;
+  const auto add = [&](auto value) {
+    const auto bytes = std::as_bytes(std::span(&value, 1));
+    want.insert(want.end(), bytes.begin(), bytes.end());
+  };
+  for (const char c : std::string_view("gputrits")) add(c);
+  add(std::uint32_t{1});  // version
+  add(std::uint32_t{0});  // two_bit
+  add(std::int64_t{1});
+  add(std::int64_t{1});
+  add(std::uint64_t{0x242e7502820a5e68});  // of the header, the sums and the scales
+  add(std::int64_t{0});                    // no groups
+  add(std::uint64_t{0x2ff0130e54a881fe});  // of the panels
+  add(std::uint64_t{0});
+  for (int i = 0; i < 64; ++i) add(std::uint8_t{0x55});  // 0 is saved as 1, and so is padding
+  for (int i = 0; i < 16; ++i) add(std::int32_t{0});
+  add(0.5f);
+  const auto bytes = saved.bytes();
+  EXPECT_EQ(std::vector(bytes.begin(), bytes.end()), want);
+  std::vector<std::byte> counted;
+  for (int i = 0; i < 23; ++i) counted.push_back(static_cast<std::byte>(i));
+  EXPECT_EQ(saved_contents_hash(counted, 1, 1), 0x645d3b6556f952c7u);
+  EXPECT_EQ(saved_contents_hash(std::span(counted).first(22), 2, 2), 0x5eca3b06c48d644cu);
+}
+
+// Whoever writes a file can make its checksums right; codes, sums and scales are looked at.
+TEST(SavedWeights, RightChecksumsDoNotExcuseWrongContents) {
+  constexpr std::size_t kPanel = 64, kPanels = 3, kSums = 64 + kPanels * kPanel;
+  const auto said = [](const PackedWeights& packed, auto change, std::uint64_t contents = 0) {
+    Saved saved(packed);
+    const auto bytes = saved.bytes();
+    change(saved);
+    contents += saved_contents_hash(bytes.subspan(64, kPanels * kPanel), kPanels, 1);
+    std::memcpy(bytes.data() + 48, &contents, 8);
+    std::memset(bytes.data() + 32, 0, 8);
+    const auto checksum = fnv(bytes.first(64), bytes.subspan(kSums));
+    std::memcpy(bytes.data() + 32, &checksum, 8);
+    EXPECT_EQ(saved.kind(Contents::trust), "ok");
+    const auto viewed = PackedWeights::view(bytes, nullptr, Contents::check, 2);
+    return viewed ? "ok" : viewed.error().message;
+  };
+  const auto set = [](std::initializer_list<std::pair<std::size_t, int>> values) {
+    return [values](Saved& saved) {
+      for (const auto& [at, value] : values) saved.at(at) = static_cast<std::byte>(value);
+    };
+  };
+  const auto damaged = [](const char* rows) {
+    return std::string("the saved weights of rows ") + rows +
+           " are damaged: an invalid code or a wrong sum";
+  };
+  Codes codes;
+  codes.shape = {35, 15};
+  codes.values.assign(35 * 15, 0);
+  codes.scales = {1.0f};
+  const auto packed = *PackedWeights::pack(codes, Form::two_bit);
+  EXPECT_EQ(said(packed, set({})), "ok");
+  EXPECT_EQ(said(packed, set({{64, 0x56}})), damaged("0 to 15"));
+  EXPECT_EQ(said(packed, set({{64, 0x57}, {65, 0x54}, {66, 0x54}})), damaged("0 to 15"))
+      << "3, 0 and 0 add up to three of 1";
+  EXPECT_EQ(said(packed, set({{64 + kPanel, 0xFF}, {64 + 2 * kPanel, 0xFF}})), damaged("16 to 31"));
+  // 2 and 0 add up to two of 1: in the row behind the last one, and in a row's last column and its
+  // padding.
+  EXPECT_EQ(said(packed, set({{64 + 2 * kPanel + 60, 0x56}, {64 + 2 * kPanel + 61, 0x54}})),
+            damaged("32 to 34"));
+  EXPECT_EQ(said(packed, set({{64 + 2, 0x15}, {64 + 3, 0x95}})), damaged("0 to 15"));
+  EXPECT_EQ(said(packed, set({{64 + 1, 0x15}, {64 + 2, 0x95}})), "ok");
+  EXPECT_EQ(said(packed, set({{kSums + 4 * 31, 1}})), damaged("16 to 31"));
+  EXPECT_EQ(said(packed, set({}), 1), "the saved weights are damaged: another checksum of them");
 }
 
 TEST(SavedWeights, WhatIsWrongIsSaid) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/kernel/mount_table.h"
+#include "base/text.h"
 #include "machine/inspect.h"
 #include "unit/machine/scripted.h"
 #include "vm/host_facts.h"
@@ -131,6 +132,73 @@ TEST(VmInventory, NodesThatNvidiasGpusShare) {
     EXPECT_EQ(users("\"" + node + "\",\"/dev/nvidia0\""), (Users{first, ""}));
   }
   EXPECT_EQ(users("\"/dev/nvidia-caps1\""), (Users{"", ""}));
+}
+
+// Of GPUs without a number that is known each open node of no other GPU may be theirs, and a switch
+// is reached through its own and the one for all switches.
+TEST(VmInventory, NodesOfAGpuWhoseNumberIsNotKnownAndOfASwitch) {
+  const auto function = [](const std::string& address, const char* ids) {
+    std::string text;
+    for (const auto* name : {"class", "vendor", "device"}) {
+      const std::string value = name == std::string("vendor")  ? "0x10de"
+                                : name == std::string("class") ? ids
+                                                               : "0x2330";
+      text += "\"/sys/bus/pci/devices/0000:" + address + "/" + name + "\":\"" + value + "\\n\",";
+    }
+    return text;
+  };
+  const auto driver = [](const std::string& address, const std::string& name) {
+    return "\"/sys/bus/pci/devices/0000:" + address + R"(/driver":"../../../bus/pci/drivers/)" +
+           name + "\"";
+  };
+  const auto host = scripted(
+      "\"files\":{" + function("01:00.0", "0x030200") + function("02:00.0", "0x030200") +
+      function("03:00.0", "0x068000") + function("04:00.0", "0x030200") +
+      function("05:00.0", "0x040300") +
+      R"("/proc/self/mountinfo":"","/proc/swaps":"Filename\n","/proc/77/comm":"python\n"},)"
+      R"("links":{)" +
+      driver("01:00.0", "nvidia") + "," + driver("02:00.0", "nvidia") + "," +
+      driver("03:00.0", "nvidia-nvswitch") + "," + driver("04:00.0", "nouveau") + "," +
+      driver("05:00.0", "nvidia") +
+      R"json(},"probes":{"open-files":{"probe":"open-files","version":1,"outcome":"completed",
+        "calls":{"open(77)":{"code":0,"value":["/dev/nvidia0","/dev/nvidia1","/dev/nvidiactl",
+        "/dev/nvidia-uvm","/dev/nvidia-caps/nvidia-cap1","/dev/nvidia2x","/dev/nvidia-nvswitch3",
+        "/dev/nvidia-nvswitchctl"]}}}})json");
+  auto machine = inspect(*host, {.libraries = false});
+  for (auto& gpu : machine.gpus)
+    if (gpu.pci == parse_pci_address("01:00.0")) gpu.minor_number = 0;
+  const auto inventory = read_inventory(*host, machine, {.all = true});
+  using Nodes = std::vector<std::string>;
+  EXPECT_EQ(at(inventory, "01:00.0").nodes, Nodes{"/dev/nvidia0"});
+  EXPECT_EQ(at(inventory, "02:00.0").nodes, Nodes{"/dev/nvidia1"});
+  EXPECT_EQ(at(inventory, "03:00.0").nodes,
+            (Nodes{"/dev/nvidia-nvswitch3", "/dev/nvidia-nvswitchctl"}));
+  EXPECT_EQ(at(inventory, "04:00.0").nodes, Nodes{});
+  EXPECT_EQ(at(inventory, "05:00.0").nodes, Nodes{});
+}
+
+// A group's members are found after the GPU that brought them.
+TEST(VmInventory, DevicesAndGroupsAreInOrderOfAddress) {
+  const auto host = scripted(R"json("files":{
+      "/proc/self/mountinfo":"", "/proc/swaps":"Filename\n",
+      "/sys/bus/pci/devices/0000:03:00.0/class":"0x020000\n",
+      "/sys/bus/pci/devices/0000:03:00.0/vendor":"0x8086\n",
+      "/sys/bus/pci/devices/0000:03:00.0/device":"0x1533\n",
+      "/sys/bus/pci/devices/0000:05:00.0/class":"0x030200\n",
+      "/sys/bus/pci/devices/0000:05:00.0/vendor":"0x10de\n",
+      "/sys/bus/pci/devices/0000:05:00.0/device":"0x2330\n",
+      "/sys/kernel/iommu_groups/7/devices/0000:03:00.0/x":"",
+      "/sys/kernel/iommu_groups/7/devices/0000:05:00.0/x":""},
+     "links":{
+      "/sys/bus/pci/devices/0000:03:00.0/iommu_group":"../../../../kernel/iommu_groups/7",
+      "/sys/bus/pci/devices/0000:05:00.0/iommu_group":"../../../../kernel/iommu_groups/7"})json");
+  const auto inventory = read_inventory(*host, inspect(*host, {.libraries = false}), {});
+  std::vector<PciAddress> devices;
+  for (const auto& device : inventory.devices) devices.push_back(device.function.address);
+  const std::vector<PciAddress> both = {*parse_pci_address("03:00.0"),
+                                        *parse_pci_address("05:00.0")};
+  EXPECT_EQ(devices, both);
+  for (const auto& device : inventory.devices) EXPECT_EQ(device.around.group, both);
 }
 
 // Below the buses that functions carry: virtio's, a USB controller's.
@@ -262,6 +330,21 @@ TEST(VmHostFacts, TheDriverMadeForTheDevice) {
   EXPECT_EQ(best_vfio_driver(variants, "pci:v000010DEd00002330sv000010DEsd000016C1bc03sc02i00"),
             "vfio-pci");
   EXPECT_EQ(best_vfio_driver(variants, ""), "vfio-pci");
+}
+
+// cgroups(7): the second version, both mounted, and the first.
+TEST(VmHostFacts, ServicesRunWhereSystemdHasACgroupOfThem) {
+  for (const std::string place : {"", "unified/", "systemd/", "other/"}) {
+    const auto unit = [&](const std::string& name) {
+      return "\"/sys/fs/cgroup/" + place + "system.slice/" + name + ".service/cgroup.procs\":\"\"";
+    };
+    const auto host = scripted("\"files\":{" + unit("nvidia-fabricmanager") + "," +
+                               unit("nvidia-persistenced") + "," + unit("ssh") + "}");
+    const auto facts = read_host_facts(*host, {});
+    EXPECT_EQ(join(facts.services, " "),
+              place == "other/" ? "" : "nvidia-persistenced.service nvidia-fabricmanager.service")
+        << place;
+  }
 }
 
 TEST(VmOpenFiles, HostileDocuments) {

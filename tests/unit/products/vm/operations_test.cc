@@ -452,6 +452,27 @@ TEST(VmOperations, AServiceThatOthersWorkNeedsIsNotStopped) {
   EXPECT_TRUE(contains(join(detached->front().outcome.notes, "; "), "is not restarted"));
 }
 
+// All but one serve the switch, too, which stays.
+TEST(VmOperations, AServiceIsStartedAgainWhereADeviceStaysThatItServes) {
+  for (const auto& [unit, process, again] :
+       {std::tuple{kFabric, "nv-fabricmanage", true},
+        {"nvidia-dcgm.service", "nv-hostengine", true},
+        {"dcgm.service", "nv-hostengine", true},
+        {"dcgm-exporter.service", "dcgm-exporter", true},
+        {"nvidia-persistenced.service", "nvidia-persiste", false}}) {
+    FakeKernel kernel;
+    fill_fabric(kernel, {});
+    kernel.services.clear();
+    kernel.serve(unit, "900", process, {"/dev/nvidia0"});
+    auto hands = kernel.hands(kernel);
+    const auto done =
+        attach(hands, {.name = "guest-1", .devices = {kGpu, *parse_pci_address(kOther)}});
+    ASSERT_TRUE(done && done->ok()) << unit << reasons(done->plan);
+    EXPECT_TRUE(stops(kernel, unit)) << unit;
+    EXPECT_EQ(kernel.services.contains(unit), again) << unit;
+  }
+}
+
 TEST(VmOperations, AServiceThatAnotherGuestNeedsIsNotStopped) {
   FakeKernel kernel;
   fill_fabric(kernel, {"/dev/nvidia-nvswitch0", "/dev/nvidia0"});

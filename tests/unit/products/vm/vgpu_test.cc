@@ -4,6 +4,7 @@
 
 #include "doubles/failing_storage.h"
 #include "unit/products/vm/fake_kernel.h"
+#include "vm/actions.h"
 #include "vm/guest_args.h"
 #include "vm/operations.h"
 
@@ -44,6 +45,20 @@ TEST(VmVgpu, TypesOfAVirtualFunction) {
   EXPECT_EQ(types[0].id, "558");
   EXPECT_EQ(types[0].name, "NVIDIA A40-2Q");
   EXPECT_FALSE(types[1].name);
+}
+
+TEST(VmVgpu, ThePlanSaysOfWhichTypeAVgpuIs) {
+  for (const auto& [type, what] : {std::pair{"558", "558 (NVIDIA A40-2Q)"}, {"559", "559"}}) {
+    PciFunction function;
+    function.address = kFunction;
+    function.vgpu_type = type;
+    function.vgpu_types = {{"557", "NVIDIA A40-1Q"}, {"558", "NVIDIA A40-2Q"}, {"559", {}}};
+    const auto step = vgpu_step(function);
+    EXPECT_EQ(step.what, std::string("See that 0000:17:00.4 is a vGPU of type ") + what);
+    EXPECT_EQ(describe(step.act), std::string("write ") + type + " into " + kTypeFile);
+    EXPECT_EQ(step.act.device, kFunction);
+    EXPECT_FALSE(step.undo);
+  }
 }
 
 TEST(VmVgpu, AVgpuKeepsItsDriverAndIsMadeAnewWhenItComesBack) {

@@ -198,8 +198,18 @@ TEST(HostMemory, is_what_the_kernel_says) {
   ASSERT_TRUE(memory);
   EXPECT_EQ(memory->total_bytes, 1000u * 1024);
   EXPECT_EQ(memory->used_bytes, 600u * 1024);
-  for (const char* text : {"", "MemTotal: 5 kB\n", "MemTotal: x\nMemAvailable: 1 kB",
-                           "MemTotal: 1 kB\nMemAvailable: 2 kB\n"})
+  const auto idle = parse_meminfo("MemAvailable:400 kB\nMemTotal:400");
+  ASSERT_TRUE(idle);
+  EXPECT_EQ(idle->used_bytes, 0u);
+  const auto most = parse_meminfo("MemTotal: 1125899906842624 kB\nMemAvailable: 0 kB\n");
+  ASSERT_TRUE(most);
+  EXPECT_EQ(most->total_bytes, std::uint64_t{1} << 60);
+  for (const char* text :
+       {"", "MemTotal: 5 kB\n", "MemTotal:", "MemTotal: x\nMemAvailable: 1 kB",
+        "MemTotal: 1 kB\nMemAvailable: 2 kB\n", "SMemTotal: 5 kB\nMemAvailable: 1 kB\n",
+        "MemTotal: 5 kB\nNotMemAvailable: 1 kB\n",
+        "MemTotal: 1125899906842625 kB\nMemAvailable: 0 kB\n",
+        "MemTotal: 18446744073709551616 kB\nMemAvailable: 0 kB\n"})
     EXPECT_FALSE(parse_meminfo(text)) << text;
 }
 

@@ -375,6 +375,7 @@ TEST(DeviceEngine, a_forced_cpu_is_counted_as_fallback_and_can_be_taken_back) {
   EXPECT_EQ(engine.stats().fallback_count, 1u);
   EXPECT_EQ(engine.stats().last_fallback_reason, "the CPU is forced by choice");
   EXPECT_EQ(engine.active_kernel(), to_string(CpuEngine::create()->tier()));
+  EXPECT_EQ(engine.kernel_for(*weights, 1), engine.active_kernel());
   engine.force_cpu_fallback(false);
   EXPECT_TRUE(f.right(engine, *weights));
   EXPECT_EQ(f.gpu->calls, 1);
@@ -403,6 +404,8 @@ TEST(DeviceEngine, a_cpu_that_was_forced_at_creation_can_be_taken_back) {
   EXPECT_EQ(f.gpu->calls, 0);
   const auto after = engine.load(f.packed);
   EXPECT_TRUE(after->on_device());
+  EXPECT_EQ(engine.kernel_for(*before, 1), to_string(CpuEngine::create()->tier()));
+  EXPECT_EQ(engine.kernel_for(*after, 1), "fake-gemv");
   EXPECT_TRUE(f.right(engine, *after));
   EXPECT_EQ(f.gpu->calls, 1);
 }
@@ -419,10 +422,20 @@ TEST(DeviceEngine, statistics_count_what_they_say) {
   EXPECT_EQ(engine.stats().failed_operations, 1u);
   f.gpu->errors = {ErrorKind::device};
   EXPECT_TRUE(f.right(engine, *two));
-  EXPECT_EQ(engine.stats().breaker_trips, 1u);
+  const std::vector<float> values(7 * 150, std::numeric_limits<float>::quiet_NaN());
+  std::vector<float> out(7 * 19);
+  EXPECT_FALSE(engine.multiply(*one, std::span(values), 7, std::span(out)));  // by the CPU now
+  const DeviceStats stats = engine.stats();
+  EXPECT_EQ(stats.breaker_trips, 1u);
+  EXPECT_TRUE(stats.last_gpu_error && stats.last_cpu_error && stats.last_fallback_reason);
   engine.reset_stats();
-  EXPECT_EQ(engine.stats().breaker_trips, 0u);
-  EXPECT_EQ(engine.stats().failed_operations, 0u);
+  const DeviceStats fresh = engine.stats();
+  EXPECT_EQ(fresh.breaker_trips, 0u);
+  EXPECT_EQ(fresh.failed_operations, 0u);
+  EXPECT_EQ(fresh.fallback_count, 0u);
+  EXPECT_EQ(fresh.device_errors, 0u);
+  EXPECT_EQ(fresh.cpu_operations, 0u);
+  EXPECT_FALSE(fresh.last_gpu_error || fresh.last_cpu_error || fresh.last_fallback_reason);
 }
 
 // What `child` returns in forked processes must be 0; another thread works with the engine, so that

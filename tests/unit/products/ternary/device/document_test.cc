@@ -127,6 +127,25 @@ TEST(BenchShape, is_read) {
     EXPECT_FALSE(parse_bench_shape(text)) << text;
 }
 
+TEST(Bench, an_interrupt_leaves_the_shape_that_is_timed_and_all_others_untested) {
+  std::atomic<bool> stop{false};
+  BenchOptions options;
+  options.shapes = {{1, 64, 256}, {3, 40, 130}};
+  options.threads = 1;
+  options.stop = &stop;
+  options.progress = [&](std::string_view) { stop = true; };
+  const std::vector<Tier> tiers = {Tier::scalar};
+  const auto rows = bench_cpu(tiers, options);
+  ASSERT_EQ(rows.size(), 3u);  // two forms of the first shape
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    EXPECT_EQ(rows[i].subject, "cpu/scalar");
+    EXPECT_EQ(rows[i].shape, options.shapes[i / 2]);
+    EXPECT_EQ(rows[i].status, CheckStatus::not_tested);
+    EXPECT_EQ(rows[i].reason, kInterrupted);
+    EXPECT_EQ(rows[i].samples, 0u);
+  }
+}
+
 TEST(Bench, times_what_is_here_and_tells_what_is_not) {
   BenchOptions options;
   options.shapes = {{1, 64, 256}, {3, 40, 130}};

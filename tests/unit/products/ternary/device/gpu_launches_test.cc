@@ -105,6 +105,19 @@ struct NotedEngine {
 
 constexpr std::int64_t kSomeRows[] = {1, 2, 4, 5, 16, kMatrixRows, 300};
 
+TEST(GpuLaunches, activations_have_tiles_where_a_kernel_multiplies_that_many_rows_by_tiles) {
+  NotedEngine by_tiles(90), by_rows(61);
+  for (const std::int64_t rows : kSomeRows) {
+    const bool tiled = rows >= kMatrixRows;
+    EXPECT_EQ(
+        by_tiles.engine.activation_bytes(rows, 1000) - by_rows.engine.activation_bytes(rows, 1000),
+        tiled ? gemm_tiles_bytes(rows, 1000) : 0)
+        << rows;
+    EXPECT_EQ(by_tiles.engine.allocate_activations(rows, 1000)->view().tiles != 0, tiled) << rows;
+    EXPECT_EQ(by_rows.engine.allocate_activations(rows, 1000)->view().tiles, 0u) << rows;
+  }
+}
+
 // A product may be captured into a graph, and a capture forbids to load code.
 TEST(GpuLaunches, weights_by_group_are_ready_for_any_number_of_rows) {
   for (const int capability : {61, 80, 90})

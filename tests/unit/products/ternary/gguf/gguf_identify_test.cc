@@ -112,6 +112,50 @@ TEST(GgufIdentify, TheLikelyLayoutIsThatOfBitnetCppsConverterUnlessATensorExclud
   EXPECT_EQ(likely_of(builder), FormatId::i2s_arm);
 }
 
+// Candidates in their order, and how many tensors of the file each fits.
+TEST(GgufIdentify, WhyALayoutIsLikelyDependsOnItsBestRival) {
+  using Fits = std::vector<std::pair<FormatId, int>>;
+  const auto likely = [](const Fits& fits) {
+    LayoutTally tally;
+    for (const auto& [format, tensors] : fits)
+      for (int i = 0; i < std::max(tensors, 1); ++i) {
+        const Candidate candidates[] = {{"x", format, tensors > 0, ""}, {"MXFP4", {}, true, ""}};
+        tally.add(candidates);
+      }
+    std::vector<std::pair<FormatId, std::string>> all;
+    for (const auto& layout : tally.likely()) {
+      all.emplace_back(layout.layout, layout.reason);
+      EXPECT_EQ(layout.name, format(layout.layout).name);
+      EXPECT_EQ(layout.family, format(layout.layout).family);
+    }
+    return all;
+  };
+  using Likely = std::vector<std::pair<FormatId, std::string>>;
+  constexpr auto kX86 = FormatId::i2s_x86, kArm = FormatId::i2s_arm,
+                 kFourRow = FormatId::i2s_four_row, kSplit = FormatId::i2s_bitnet_rs_split,
+                 kQk256 = FormatId::i2s_qk256, kTl1 = FormatId::tl1_bitnet_cpp,
+                 kSetup = FormatId::tl1_bitnet_cpp_setup;
+  const std::string only = "no other layout fits",
+                    most = "no other layout fits more of the file's tensors",
+                    on_arm = "bitnet.cpp's quantiser writes it on ARM";
+  EXPECT_EQ(likely({}), Likely{});
+  EXPECT_EQ(likely({{kX86, 0}}), Likely{});
+  EXPECT_EQ(likely({{kX86, 2}, {kArm, 0}}), (Likely{{kX86, only}}));
+  EXPECT_EQ(likely({{kX86, 2}, {kArm, 1}}), (Likely{{kX86, most}}));
+  EXPECT_EQ(likely({{kX86, 1}, {kArm, 2}, {kFourRow, 1}}), (Likely{{kArm, most}}));
+  EXPECT_EQ(likely({{kX86, 2}, {kArm, 2}, {kFourRow, 1}}),
+            (Likely{{kX86,
+                     "bitnet.cpp's converter writes it on every machine, its quantiser on "
+                     "x86-64, and Microsoft's published files have it"}}));
+  EXPECT_EQ(likely({{kX86, 1}, {kArm, 2}, {kFourRow, 2}}), (Likely{{kArm, on_arm}}));
+  EXPECT_EQ(likely({{kFourRow, 2}, {kArm, 2}}), (Likely{{kFourRow, most}}));
+  EXPECT_EQ(likely({{kSplit, 1}, {kQk256, 1}}),
+            (Likely{{kSplit, "BitNet.rs reads it from GGUF files"}}));
+  EXPECT_EQ(likely({{kX86, 1}, {kTl1, 1}}), (Likely{{kX86, only}, {kTl1, only}}));
+  EXPECT_EQ(likely({{kX86, 1}, {kTl1, 2}, {kSetup, 1}}), (Likely{{kX86, only}}));
+  EXPECT_EQ(likely({{kTl1, 2}, {kSetup, 0}}), (Likely{{kTl1, only}}));
+}
+
 TEST(GgufIdentify, ADamagedTensorDoesNotChangeTheLikelyLayout) {
   Encoded damaged = one_scale({16, 512}, FormatId::i2s_x86);
   damaged.bytes[7] |= 3;

@@ -26,7 +26,8 @@ TEST(DriverFiles, AreKnownByName) {
   EXPECT_EQ(kind("libcuda.so"), "none");
   EXPECT_EQ(kind("libnvidia-nvvm70.so.4"), "library");
   EXPECT_EQ(kind("libnvidia-egl-gbm.so.1.1.2"), "library");
-  EXPECT_EQ(kind("libnvidia-newname.so.580.65.06"), "library");
+  for (const char* ours : {"libnvidia-newname", "libnvnew", "libEGL_nvidia_new"})
+    EXPECT_EQ(kind((ours + std::string(".so.580.65.06")).c_str()), "library") << ours;
   EXPECT_EQ(kind("libz.so.580.65.06"), "none");
   EXPECT_EQ(kind("nvidia.ko"), "module");
   EXPECT_EQ(kind("nvidia-uvm.ko.xz"), "module");

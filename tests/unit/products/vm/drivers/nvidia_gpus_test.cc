@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "machine/nvidia/architectures.h"
 #include "machine/pci/pci_ids.h"
 #include "value/vendors.h"
 #include "vm/drivers/catalogue.h"
@@ -44,6 +45,20 @@ TEST(NvidiaGpus, RangesOfIdsAreThoseOfTheChips) {
     ++compared;
   }
   EXPECT_GT(compared, 500);
+}
+
+TEST(NvidiaGpus, AreCalledAsInThePciIdRepositoryElseAsInNvidiasLists) {
+  int by_lists = 0;
+  for (const auto& gpu : known_gpus()) {
+    const auto repository = pci_device_name(pci_vendor::kNvidia, gpu.device);
+    EXPECT_EQ(nvidia_name(pci_vendor::kNvidia, gpu.device), repository.value_or(gpu.name));
+    by_lists += !repository;
+    EXPECT_EQ(nvidia_name(0x0001, gpu.device), std::nullopt);
+  }
+  EXPECT_GT(by_lists, 0);
+  EXPECT_EQ(nvidia_name(pci_vendor::kNvidia, 0xffff), std::nullopt);
+  const auto support = gpu_support("580.65.06", pci_vendor::kNvidia, 0x20b5);
+  EXPECT_EQ(support.gpu, "10de:20b5 (GA100 [A100 PCIe 80GB])");
 }
 
 // "550.40.65 555.42.06": from the first release on, and of branch 555 from the second on.
@@ -99,11 +114,63 @@ TEST(NvidiaGpus, WhatTheListsLeaveOutOfHopperIsNotKnownAndOfBlackwellIsNo) {
   EXPECT_EQ(gpu_support("550.163.01", pci_vendor::kNvidia, 0x2335).served, true);
   EXPECT_EQ(gpu_support("470.256.02", pci_vendor::kNvidia, 0x2335).served, false);
   EXPECT_EQ(gpu_support("580.65.06", pci_vendor::kNvidia, 0x3182).served, false);
-  const auto any_hopper = capability_support("550.163.01", *find_nvidia_architecture("9.0"));
-  EXPECT_EQ(any_hopper.gpu, "capability 9.0 (Hopper)");
-  EXPECT_EQ(any_hopper.served, true);
-  EXPECT_EQ(capability_support("515.48.07", *find_nvidia_architecture("9.0")).served, false);
   EXPECT_EQ(gpu_support("580.105.08", pci_vendor::kNvidia, 0x3182).served, true);
+}
+
+TEST(NvidiaGpus, ACapabilityIsServedFromTheFirstBranchOfItsArchitectureToTheLast) {
+  NvidiaArchitecture fermi = *find_nvidia_architecture("9.0");
+  fermi.major = 2, fermi.minor = 0, fermi.name = "Fermi";
+  struct Row {
+    const char* driver;
+    NvidiaArchitecture of;
+    std::optional<std::string> architecture;
+    std::optional<bool> served;
+    std::string explanation;
+  };
+  const auto hopper = *find_nvidia_architecture("9.0"), volta = *find_nvidia_architecture("7.0");
+  for (const auto& [driver, of, architecture, served, explanation] : std::initializer_list<Row>{
+           {"550.163.01", hopper, "Hopper", true,
+            "Driver 550.163.01 serves capability 9.0 (Hopper)."},
+           {"520.56.06", hopper, "Hopper", true,
+            "Driver 520.56.06 serves capability 9.0 (Hopper)."},
+           {"515.48.07", hopper, "Hopper", false,
+            "Driver 515.48.07 is too old for capability 9.0 (Hopper): branch 520 is the first for "
+            "Hopper."},
+           {"580.65.06", volta, "Volta", true, "Driver 580.65.06 serves capability 7.0 (Volta)."},
+           {"590.44.01", volta, "Volta", false,
+            "Driver 590.44.01 no longer serves capability 7.0 (Volta): branch 580 is the last for "
+            "Volta."},
+           {"550.163.01",
+            fermi,
+            {},
+            {},
+            "Whether driver 550.163.01 serves capability 2.0 (Fermi) is not known: the GPU is not "
+            "in the catalogue."},
+           {"390.157",
+            hopper,
+            "Hopper",
+            {},
+            "Whether driver 390.157 serves capability 9.0 (Hopper) is not known: the driver's "
+            "branch is not in the catalogue."},
+           {"614.10", hopper, "Hopper", true, "Driver 614.10 serves capability 9.0 (Hopper)."},
+           {"615.10",
+            hopper,
+            "Hopper",
+            {},
+            "Whether driver 615.10 serves capability 9.0 (Hopper) is not known: the driver's "
+            "branch is not in the catalogue."},
+           {"new",
+            hopper,
+            "Hopper",
+            {},
+            "Whether driver new serves capability 9.0 (Hopper) is not known: the driver's branch "
+            "is not in the catalogue."}}) {
+    const auto support = capability_support(driver, of);
+    EXPECT_EQ(support.gpu, fmt::format("capability {}.{} ({})", of.major, of.minor, of.name));
+    EXPECT_EQ(support.architecture, architecture) << explanation;
+    EXPECT_EQ(support.served, served) << explanation;
+    EXPECT_EQ(support.explanation, explanation);
+  }
 }
 
 }  // namespace
