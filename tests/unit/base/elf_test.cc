@@ -77,8 +77,10 @@ TEST(Elf, WhatTheLoaderReadsIsFoundByAddress) {
 
 // System V ABI, "Dynamic Section": DT_RPATH counts only without DT_RUNPATH.
 TEST(Elf, ARunPathIsTakenBeforeAnRpath) {
-  const auto file_of = [](std::vector<Elf64_Dyn> entries) {
-    return *parse_elf(shared_object(std::move(entries)), "stub");
+  Bytes bytes;  // a file's names lie in them
+  const auto file_of = [&](std::vector<Elf64_Dyn> entries) {
+    bytes = shared_object(std::move(entries));
+    return *parse_elf(bytes, "stub");
   };
   const Elf64_Dyn rpath{DT_RPATH, {1}}, run_path{DT_RUNPATH, {29}};
   EXPECT_EQ(file_of({rpath}).run_path, "libstub.so.1");
@@ -111,7 +113,8 @@ TEST(Elf, ADynamicSectionWhoseNamesAreMissingIsAProblem) {
 }
 
 TEST(Elf, WhatFollowsTheEndOfADynamicSectionIsNotRead) {
-  const auto file = parse_elf(shared_object({{DT_NULL, {0}}, {DT_NEEDED, {14}}}), "stub");
+  const auto bytes = shared_object({{DT_NULL, {0}}, {DT_NEEDED, {14}}});
+  const auto file = parse_elf(bytes, "stub");
   ASSERT_TRUE(file);
   EXPECT_TRUE(file->needed.empty());
   EXPECT_EQ(file->problem, "");
@@ -129,7 +132,8 @@ TEST(Elf, TheNewestVersionOfEachNameIsWanted) {
                           kTwoParts = 104;
   using Versions = std::map<std::string, std::vector<int>>;
   const auto wanted = [](const Bytes& versions, std::uint64_t count) {
-    const auto file = parse_elf(shared_object({{DT_VERNEEDNUM, {count}}}, versions), "stub");
+    const auto bytes = shared_object({{DT_VERNEEDNUM, {count}}}, versions);
+    const auto file = parse_elf(bytes, "stub");
     Versions all;
     for (const auto& [key, version] : file->symbol_versions) all[std::string(key)] = version.parts;
     return all;
