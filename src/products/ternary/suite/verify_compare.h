@@ -1,6 +1,7 @@
 // How the suite compares what it got with what is right.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdio>
 #include <cstring>
@@ -51,7 +52,8 @@ void SubjectRun::compare(CheckId id, std::span<const T> got, std::span<const T> 
   ++c.wrong;
   if (c.wrong > 1) return;
   std::size_t at = 0;
-  while (std::memcmp(&got[at], &want[at], sizeof(T)) == 0) ++at;
+  const auto bits = [&](std::span<const T> of) { return std::as_bytes(of.subspan(at, 1)); };
+  while (std::ranges::equal(bits(got), bits(want))) ++at;
   const auto width = static_cast<std::size_t>(cols);
   c.reason = where + ": element (" + std::to_string(at / width) + ", " +
              std::to_string(at % width) + ") is " + text_of(got[at]) + ", not " + text_of(want[at]);
