@@ -55,8 +55,8 @@ Result<std::string> PathTree::resolve_within(std::string_view path, bool follow_
     auto resolved = resolve_within(folder, true, links_left);
     if (!resolved) return resolved;
     at = std::move(*resolved);
-    passed_.insert(at);
     resolved_folders_.emplace(folder, at);
+    resolved_folders_.emplace(at, at);
   }
   const auto name = name_of(path);
   if (name.empty() || name == ".") return at;
@@ -73,10 +73,9 @@ void PathTree::add_link(const std::string& path, const std::string& target) {
   const auto resolved = resolve_folder(path);
   if (!resolved) return;
   add_node(*resolved);
-  links_.insert_or_assign(*resolved, target);
-  if (!passed_.contains(*resolved)) return;
-  resolved_folders_.clear();  // a remembered path leads through the new link
-  passed_.clear();
+  const bool is_new = links_.insert_or_assign(*resolved, target).second;
+  // No remembered path leads through a new link whose own path is not remembered.
+  if (!is_new || resolved_folders_.contains(*resolved)) resolved_folders_.clear();
 }
 
 std::string PathTree::add(const std::string& path) {

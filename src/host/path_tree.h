@@ -6,7 +6,6 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "base/result.h"
@@ -44,8 +43,7 @@ class PathTree {
 
   ByPath<std::vector<std::string>> nodes_;  // names in it
   ByPath<std::string> links_;
-  mutable ByPath<std::string> resolved_folders_;
-  mutable std::unordered_set<std::string, Hash, std::equal_to<>> passed_;  // each folder on the way
+  mutable ByPath<std::string> resolved_folders_;  // as asked for, and each as it is resolved
 };
 
 }  // namespace gpuready

@@ -16,10 +16,13 @@ TEST(PathTree, FollowsALinkThatComesAfterAPathThroughIt) {
       {"/a/b/../c/f", "/a/b", "/x/y", "/x/c/f"},  // a folder that was left again
       {"/l/b/f", "/m/b", "/c", "/c/f"},           // reached through another link
       {"/l/f", "/m", "/c", "/c/f"},
+      {"/l/f", "/l", "/c", "/c/f"},  // a link that is given again
+      {"/z/l/f", "/l", "/c", "/c/f"},
   };
   for (const auto& c : kCases) {
     PathTree tree;
     tree.add_link("/l", "/m");
+    tree.add_link("/z", "/");
     ASSERT_TRUE(tree.resolve(c.asked));
     tree.add_link(c.link, c.target);
     EXPECT_EQ(tree.resolve(c.asked).value(), c.then) << c.asked << " by " << c.link;

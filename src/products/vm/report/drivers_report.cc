@@ -81,7 +81,7 @@ std::string render_terminal(const DriversReport& report, const TerminalStyle& st
         out.paragraph(0, {"note: ", Ink::warn}, warning);
   }
   if (report.bundles.empty() && report.problems.empty())
-    out.paragraph(0, {""}, "There is no driver bundle.");
+    out.paragraph(0, {""}, "No driver bundle was found.");
   return out.take();
 }
 

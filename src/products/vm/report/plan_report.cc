@@ -134,7 +134,7 @@ std::string render_terminal(const VmStatus& status, const TerminalStyle& style) 
         out.paragraph(0, {"quarantine: ", Ink::warn}, device.text() + ": " + why);
       for (const auto& device : claim.gone)
         out.paragraph(0, {"gone: ", Ink::warn},
-                      fmt::format("{} ({}), which was attached to {}, is no longer in this machine",
+                      fmt::format("{} ({}), which was attached to {}, is missing from this machine",
                                   device.uuid.value_or(device.address.text()), device.ids,
                                   claim.attached().name));
     }

@@ -76,7 +76,7 @@ TEST(DriversReport, ProblemsStandFirstAndAlone) {
   report.bundles.clear();
   EXPECT_EQ(render_terminal(report, {}), "wrong: a hash differs\n");
   report.problems.clear();
-  EXPECT_EQ(render_terminal(report, {}), "There is no driver bundle.\n");
+  EXPECT_EQ(render_terminal(report, {}), "No driver bundle was found.\n");
   EXPECT_EQ(render_terminal(report, {.quiet = true}), "");
 }
 

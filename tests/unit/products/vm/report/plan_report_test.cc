@@ -221,9 +221,9 @@ TEST(VmStatus, ShowsWhoHasWhatAndWhatIsWrong) {
             "guest-1  attached     0000:17:00.0 0000:17:00.1\n"
             "?        unreadable   /state/000003.1.attach.jsonl: no plan\n"
             "quarantine: 0000:17:00.1: its check failed\n"
-            "gone: 0000:17:00.0 (10de:2330), which was attached to guest-1, is no longer in this "
+            "gone: 0000:17:00.0 (10de:2330), which was attached to guest-1, is missing from this "
             "machine\n"
-            "gone: GPU-1 (10de:22bb), which was attached to guest-1, is no longer in this machine\n"
+            "gone: GPU-1 (10de:22bb), which was attached to guest-1, is missing from this machine\n"
             "\n"
             "A journal cannot be read: /state/000003.1.attach.jsonl: no plan.\n");
   status.claims.pop_back();
