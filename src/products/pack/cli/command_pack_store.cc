@@ -16,7 +16,6 @@
 namespace gpuready::cli {
 namespace {
 
-using pack::Store;
 
 constexpr const char* kPackages = "/.local/share";  // below the user's home
 

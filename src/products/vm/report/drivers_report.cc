@@ -13,10 +13,8 @@
 namespace gpuready {
 namespace {
 
-using vm::Capability;
 using vm::DriverBundle;
 using vm::DriverFile;
-using vm::DriverFileKind;
 
 std::uint64_t bytes_of(const DriverBundle& bundle) {
   std::uint64_t sum = 0;
