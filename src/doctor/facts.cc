@@ -502,7 +502,7 @@ class LogAfterXids {
       const auto xid = parse_xid(log[i].text);
       if (!xid) continue;
       lines_[{log[i].seconds, log[i].text}] = i;
-      if (xid->code == 154 && xid->pci && log[i].text.ends_with("to 0x0 (None)"))
+      if (xid->code == 154 && xid->pci && needs_no_recovery(log[i].text))
         recovered_[slot_of(*xid->pci)] = i;
     }
     for (const auto& event : machine.kernel_log.xids)

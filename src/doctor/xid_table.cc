@@ -600,13 +600,15 @@ bool is_nonfatal(std::string_view line) {
   return nonfatal != line.npos && (fatal == line.npos || fatal < nonfatal);
 }
 
+bool needs_no_recovery(std::string_view line) {
+  const auto none = line.rfind("(None)"), to = line.rfind(" to ");
+  return none != line.npos && to < none;
+}
+
 Severity xid_severity(int code, std::string_view line) {
   const auto* entry = find_xid(code);
   if (!entry) return Severity::warning;
-  // 154 tells that the recovery action changed; back to none, all is well again.
-  if (entry->code == 154)
-    return contains(line, "(None)") && line.rfind("(None)") > line.rfind(" to ") ? Severity::info
-                                                                                 : Severity::error;
+  if (entry->code == 154) return needs_no_recovery(line) ? Severity::info : Severity::error;
   if (entry->code >= 144 && entry->code <= 150) {
     if (is_nonfatal(line)) return Severity::warning;
     if (contains(line, " Fatal")) return Severity::error;

@@ -63,6 +63,8 @@ std::span<const XidEntry> xid_table();  // ascending by code
 const XidEntry* find_xid(int code);     // nullptr when unknown
 // NVLink 5's events say in their text how grave they are; a process's name may stand before it.
 bool is_nonfatal(std::string_view line);
+// The line of an Xid 154 says that the driver asks for no action any more: "... to 0x0 (None)".
+bool needs_no_recovery(std::string_view line);
 // How grave an Xid is by itself; the lines of NVLink's and of 154 say more than their codes.
 Severity xid_severity(int code, std::string_view line);
 std::string_view to_string(XidClass klass);

@@ -105,7 +105,7 @@ Result<FileUrl> split_url(const std::string& url) {
   const auto path_end = std::min(url.find_first_of("?#"), url.size());
   const auto slash = url.rfind('/', path_end == 0 ? 0 : path_end - 1);
   const auto host = url.find("://") + 3;
-  if (!is_url(url) || slash < host || slash + 1 >= path_end)
+  if (!is_url(url) || slash <= host || slash + 1 >= path_end)
     return fail(ErrorKind::bad_input, url_without_password(url) + ": expected the URL of a file");
   return FileUrl{.folder = url.substr(0, slash),
                  .name = url.substr(slash + 1, url.find('#') - slash - 1),

@@ -63,7 +63,7 @@ expect_exit 1 "${compat[@]}" --driver 580.65.06 --gpu 1002:73bf
 expect_exit 0 "${compat[@]}" --driver 580.65.06 --gpu H100
 expect_in "Driver 580.65.06 serves 10de:" "$(echo $out)"
 expect_exit 2 "${compat[@]}" --driver 535.104.05 --gpu GeForce
-expect_in "--gpu GeForce: the driver serves only some of these models; name one: 10de:" "$err"
+expect_in "--gpu GeForce: whether the driver serves these models differs; name one: 10de:" "$err"
 for gpu in 10de 10de: :2330 10de:233 10de:12330 10de:233g; do
   expect_exit 2 "${compat[@]}" --driver 580.65.06 --gpu $gpu
 done

@@ -203,8 +203,10 @@ TEST(XidTable, ALineSaysHowGraveItsXidIs) {
            {154, "GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)", error},
            {154, "GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)",
             error},
-           {154, "GPU recovery action changed from 0x2 (Node Reboot Required) to 0x0 (None)",
-            info}})
+           {154, "GPU recovery action changed from 0x2 (Node Reboot Required) to 0x0 (None)", info},
+           {154, "GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None), more",
+            info},
+           {154, "GPU recovery action: (None)", error}})
     EXPECT_EQ(to_string(xid_severity(code, text)), to_string(severity)) << code << " " << text;
 }
 

@@ -16,7 +16,6 @@
 namespace gpuready::cli {
 namespace {
 
-
 constexpr const char* kPackages = "/.local/share";  // below the user's home
 
 struct PackStoreOptions {

@@ -53,8 +53,7 @@ Result<vm::GpuSupport> support_of(const std::string& gpu, const std::string& dri
     if (support && support->served != one.served)
       return fail(
           ErrorKind::bad_input,
-          fmt::format("--gpu {}: the driver serves only some of these models; name one: {}, "
-                      "{}",
+          fmt::format("--gpu {}: whether the driver serves these models differs; name one: {}, {}",
                       printable(gpu), support->gpu, one.gpu));
     support = support.value_or(std::move(one));
   }

@@ -167,7 +167,8 @@ TEST(FileUrls, AFileHasAFolderAndAName) {
   }
   for (const std::string url :
        {"", "b.run", "/a/b.run", "ftp://host/b.run", "https://", "https://host", "https://host/",
-        "https://host/a/", "https://host/?b", "https://host?a/b", "https://host/a/#b", "#a", "?"}) {
+        "https://host/a/", "https://host/?b", "https://host?a/b", "https://host/a/#b", "#a", "?",
+        "https:///b.run"}) {
     const auto refused = split_url(url);
     ASSERT_FALSE(refused) << url;
     EXPECT_EQ(refused.error().kind, ErrorKind::bad_input) << url;
