@@ -23,7 +23,7 @@ else()
 endif()
 
 # Imported targets, so that each comes before what it needs itself on the linker's command line.
-foreach(name archive lzma nghttp2 sodium sqlite3 z zstd)
+foreach(name archive lzma nghttp2 sodium z zstd)
   add_library(gpuready_${name} INTERFACE)
   if(GPUREADY_SHARED_LIBRARIES)  # by name: gpuready-guest, linked with -static, still takes the archives
     target_link_libraries(gpuready_${name} INTERFACE ${name})

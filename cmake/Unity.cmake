@@ -19,8 +19,8 @@ function(gpuready_unity target)
   get_target_property(sources ${target} SOURCES)
   list(FILTER sources INCLUDE REGEX "\\.cc$")
   list(FILTER sources EXCLUDE REGEX "/c_api[a-z_]*\\.cc$")  # SharedLibrary.cmake takes these by themselves
-  # Recordings need libarchive, and histories SQLite; programs that link the installed archives do without both.
-  list(FILTER sources EXCLUDE REGEX "/(database|recording_archive|recording_script|tar_writer)\\.cc$")
+  # Recordings need libarchive; programs that link the installed archives do without it.
+  list(FILTER sources EXCLUDE REGEX "/(recording_archive|recording_script|tar_writer)\\.cc$")
   list(TRANSFORM sources REPLACE "^([^/])" "${CMAKE_CURRENT_SOURCE_DIR}/\\1")
   list(SORT sources)
   execute_process(COMMAND ${GPUREADY_AWK} -v size=${GPUREADY_UNITY_BATCH} -v public=${public_names}

@@ -10,5 +10,5 @@ esac
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 command -v aarch64-linux-gnu-g++ >/dev/null || { echo "aarch64: no aarch64-linux-gnu-g++ here"; exit 77; }
 scripts/debian_packages.sh build/arm64-packages bookworm arm64 libarchive-dev libzstd-dev libgtest-dev \
-  libsodium-dev libsqlite3-dev zlib1g-dev liblzma-dev libnghttp2-dev
+  libsodium-dev zlib1g-dev liblzma-dev libnghttp2-dev
 scripts/build.sh aarch64 "$@"

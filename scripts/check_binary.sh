@@ -4,7 +4,7 @@
 # Says which part of the program takes how many bytes, where the linker wrote a map beside it.
 # Usage: scripts/check_binary.sh BINARY|LIBRARY.so
 set -euo pipefail
-binary=$1 floor=2.28 most_bytes=13750000
+binary=$1 floor=2.28 most_bytes=13000000
 fail() { echo "check_binary: $binary: $*" >&2; exit 1; }
 
 foreign=$(readelf -d "$binary" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' |

@@ -5,7 +5,7 @@ COMMIT=aaaa runs before 0 1 1000 1003 998 1001 999 1002
 COMMIT=bbbb runs after 10 1 1102 1101 1104 1100
 expect_exit 0 "$GPUREADY" bench history --kpi p50
 expect_in "-9.17%: 1.000 us to 1.101 us from run after-0, commit bbbb" "$out"
-[ -f bench-results/history.sqlite ] || die "no index was written"
+[ -f bench-results/history.json ] || die "no index was written"
 expect_exit 0 "$GPUREADY" bench history --json - --md history.md
 expect_in '"schema": "gpuready.bench-history"' "$out"
 expect_in '"added": 0' "$(sed 's/  *"added"/ "added"/' <<<"$out")"
@@ -21,7 +21,7 @@ for _ in with without; do
   expect_in "after-2__after.json is left out" "$out"
   expect_in "8 runs, 1 series" "$out"
   expect_in "after-2__after.json is left out" "$(cat history.json)"
-  rm bench-results/history.sqlite
+  rm bench-results/history.json
 done
 expect_exit 0 "$GPUREADY" bench report before --md report.md
 expect_in "is left out" "$out"

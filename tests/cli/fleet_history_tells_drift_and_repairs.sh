@@ -1,7 +1,7 @@
 . "$LIB"
 rm -rf nodes history*
 fleet() { "$SOURCE/tests/fleet/nodes.py" "$GPUREADY" nodes 6 "$@"; }
-merge() { "$GPUREADY" fleet merge nodes --history history.sqlite "$@"; }
+merge() { "$GPUREADY" fleet merge nodes --history history.jsonl "$@"; }
 fleet n2:off-the-bus n3:off-the-bus
 expect_exit 1 merge
 sleep 1.1  # a report of the same second is not newer
@@ -28,6 +28,6 @@ fleet n4:vbios n6:slow
 rm nodes/n5.json
 expect_exit 0 merge
 expect_in "of its own history" "$(tr -s '\n ' ' ' <<<"$out")"
-echo damaged >history.sqlite
+echo damaged >history.jsonl
 expect_exit 2 merge
 expect_in "Move it away" "$err"

@@ -186,7 +186,7 @@ def plant(kind, path, original):
 
 # What commands read or write by default, in the current folder.
 DEFAULTS = ("pack.toml", "pack.key", "pack.pub", "policy.toml", "gpuready.toml", "keys.json", "bundle.json", "manifest.json",
-            "bench-results/history.sqlite", "bench-results/first.json", "build/pack/demo-1.0-cpu.tar.zst", "gpu_test", "libcuda.so.1", "libnvidia-ml.so.1")
+            "bench-results/history.json", "bench-results/first.json", "build/pack/demo-1.0-cpu.tar.zst", "gpu_test", "libcuda.so.1", "libnvidia-ml.so.1")
 
 
 def first_line(text):

@@ -10,9 +10,6 @@
 #include "base/named.h"
 #include "fleet/node_report.h"
 
-namespace gpuready {
-class Database;
-}
 namespace gpuready::fleet {
 
 // In the order of urgency.
@@ -97,8 +94,9 @@ struct MergeOptions {
   std::vector<std::string> faults = {};    // of what could not be read, for the notes
 };
 // `history`: is asked and taken further; null: none is kept.
-Result<Fleet> merge(const std::vector<NodeReport>& reports, const MergeOptions& options,
-                    const Database* history = nullptr);
+class History;
+Fleet merge(const std::vector<NodeReport>& reports, const MergeOptions& options,
+            History* history = nullptr);
 
 // Below it a value is slow: six standard deviations less than usual, and at least 3% less.
 double slow_below(double usual, double standard_deviation);

@@ -175,8 +175,7 @@ std::size_t Fleet::count(NodeState state) const {
   return static_cast<std::size_t>(std::ranges::count(nodes, state, &Node::state));
 }
 
-Result<Fleet> merge(const std::vector<NodeReport>& reports, const MergeOptions& options,
-                    const Database* history) {
+Fleet merge(const std::vector<NodeReport>& reports, const MergeOptions& options, History* history) {
   Fleet out;
   out.notes = options.faults;
   out.unread = options.faults.size();
@@ -184,7 +183,7 @@ Result<Fleet> merge(const std::vector<NodeReport>& reports, const MergeOptions& 
   for (const NodeReport& report : reports) by_node[report.name].push_back(&report);
   for (const std::string& name : options.expected) by_node[name];
   if (history != nullptr)
-    for (const std::string& name : TRY(known_nodes(*history))) by_node[name];
+    for (const std::string& name : history->nodes()) by_node[name];
 
   std::vector<const NodeReport*> counted;
   std::vector<EarlierFailure> failed;
@@ -265,7 +264,7 @@ Result<Fleet> merge(const std::vector<NodeReport>& reports, const MergeOptions& 
   std::erase_if(counted, [&](const NodeReport* one) { return doubted.contains(one->name); });
 
   compare_siblings(counted, out);
-  if (history != nullptr) TRY(compare_with_history(*history, counted, failed, out));
+  if (history != nullptr) compare_with_history(*history, counted, failed, out);
   if (out.notes.size() > kMostNotes) {
     out.notes.resize(kMostNotes);
     out.notes.push_back("More was left out.");

@@ -37,7 +37,7 @@ void declare_bench_history(CommandSpec& command) {
   auto options = std::make_shared<BenchHistoryOptions>();
   command.run = [options] { return run_bench_history(*options); };
   add_output(command, options->globals);
-  command.add({results_option(options->folder, "runs and history.sqlite"),
+  command.add({results_option(options->folder, "runs and history.json"),
                html_option(options->globals.html),
                markdown_option(options->globals.markdown),
                {.name = "--workload",

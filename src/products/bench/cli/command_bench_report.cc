@@ -53,7 +53,7 @@ void declare_bench_report(CommandSpec& command) {
   auto options = std::make_shared<BenchReportOptions>();
   command.run = [options] { return run_bench_report(*options); };
   command.add({reported_runs_option(options->runs),
-               results_option(options->folder, "runs and history.sqlite"),
+               results_option(options->folder, "runs and history.json"),
                html_option(options->globals.html), markdown_option(options->globals.markdown)});
   add_style(command, options->globals);
 }

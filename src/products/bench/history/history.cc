@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cmath>
 #include <map>
-#include <set>
 
 #include "base/statistics.h"
 #include "base/text.h"
@@ -15,95 +14,121 @@
 #include "bench/record/result_files.h"
 #include "bench/record/run_record.h"
 #include "host/atomic_file.h"
-#include "host/database.h"
+#include "value/document.h"
+#include "value/fields.h"
 
 namespace gpuready::bench {
 namespace {
 
-constexpr Database::Form kForm = {
-    .tables = R"(
-CREATE TABLE runs (id TEXT PRIMARY KEY, tag TEXT, started_utc TEXT, git_commit TEXT,
-                   fingerprint TEXT, workload TEXT, dtype TEXT, device TEXT);
-CREATE TABLE figures (run TEXT REFERENCES runs, stack TEXT, kpi TEXT, value REAL,
-                      PRIMARY KEY (run, stack, kpi));
-)",
-    .version = 1,
-    .cure = "Delete it: it is rebuilt from the runs beside it",
+struct IndexedFigure {
+  std::string stack;
+  Kpi kpi = Kpi::p50;
+  double value = 0;  // in the KPI's unit
 };
-
-constexpr const char* kSeries = R"(
-SELECT workload, dtype, device, stack, fingerprint, kpi, id, tag, started_utc, git_commit, value
-FROM figures JOIN runs ON runs.id = figures.run
-ORDER BY workload, dtype, device, stack, fingerprint, kpi, started_utc, id
-)";
-
-// Tags by the ids of the runs.
-Result<std::map<std::string, std::string>> tags_of(const Database& database) {
-  auto query = database.prepare("SELECT id, tag FROM runs");
-  std::map<std::string, std::string> found;
-  while (TRY(query.step())) found[query.text(0)] = query.text(1);
-  return found;
+// Of a run, what its series need.
+struct IndexedRun {
+  std::string id, tag, started_utc, git_commit, fingerprint, workload, dtype, device;
+  std::vector<IndexedFigure> figures;
+};
+struct IndexDocument {
+  std::vector<IndexedRun> runs;
+};
+FIELDS_OF(IndexedFigure) {
+  FIELD(stack, "Its id.", kAlways);
+  FIELD(kpi, "As in a history.");
+  FIELD(value, "In the KPI's unit.", kAlways);
 }
-
-Result<void> set_tag(const Database& database, const std::string& id, const std::string& tag) {
-  return database.prepare("UPDATE runs SET tag = ? WHERE id = ?").bind(tag).bind(id).run();
+FIELDS_OF(IndexedRun) {
+  FIELD(id, "As its file is named.", kAlways);
+  FIELD(tag, "Likewise.");
+  FIELD(started_utc, "When it began, UTC.");
+  FIELD(git_commit, "Of the project in whose folder it ran.");
+  FIELD(fingerprint, "Of the machine as it was set up.");
+  FIELD(workload, "Name and shape.");
+  FIELD(dtype, "The workload's.");
+  FIELD(device, "cuda, cpu or vulkan.");
+  FIELD(figures, "Of stacks that did the work.");
 }
+FIELDS_OF(IndexDocument) { FIELD(runs, "By id.", kAlways); }
 
-Result<void> add(const Database& database, const RunRecord& run) {
-  auto insert = database.prepare("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
-  for (const std::string& text :
-       {run.id, run.tag, run.started_utc, run.git_commit, run.environment.fingerprint(),
-        workload_key(run.workload), run.workload.dtype, run.workload.device})
-    insert.bind(text);
-  TRY(insert.run());
-  auto figure = database.prepare("INSERT INTO figures VALUES (?, ?, ?, ?)");
+constexpr std::size_t kMaxIndexBytes = 1u << 30;
+constexpr DocumentForm kIndexForm{.name = "bench-index"};
+
+IndexedRun indexed(const RunRecord& run) {
+  IndexedRun row{.id = run.id,
+                 .tag = run.tag,
+                 .started_utc = run.started_utc,
+                 .git_commit = run.git_commit,
+                 .fingerprint = run.environment.fingerprint(),
+                 .workload = workload_key(run.workload),
+                 .dtype = run.workload.dtype,
+                 .device = run.workload.device,
+                 .figures = {}};
   for (const auto& stack : run.stacks) {
     if (!run.is_whole() || stack.status != StackStatus::ok) continue;
     const KpiValues values = values_of(stack, run.workload);
-    for (std::size_t k = 0; k < values.size(); ++k) {
-      if (!values[k] || !(*values[k] > 0)) continue;
-      TRY(figure.bind(run.id).bind(stack.id).bind(name_of(kKpis[k])).bind(*values[k]).run());
-    }
+    for (std::size_t k = 0; k < values.size(); ++k)
+      if (values[k] && *values[k] > 0)
+        row.figures.push_back({.stack = stack.id, .kpi = kKpis[k], .value = *values[k]});
   }
-  return {};
+  return row;
 }
 
-Result<void> remove(const Database& database, const std::string& id) {
-  for (const char* text : {"DELETE FROM figures WHERE run = ?", "DELETE FROM runs WHERE id = ?"})
-    TRY(database.prepare(text).bind(id).run());
-  return {};
+using Index = std::map<std::string, IndexedRun>;  // by id
+
+Result<Index> read_index(std::string_view text, const std::string& path) {
+  Index index;
+  if (text.empty()) return index;
+  const auto refused = [&](const std::string& why) {
+    return fail(ErrorKind::bad_input,
+                fmt::format("{} is not an index of runs: {}. Delete it: it is rebuilt from the "
+                            "runs beside it",
+                            path, why));
+  };
+  const auto doc = parse_json(text, "it", kMaxIndexBytes);
+  if (!doc) return refused(doc.error().message);
+  if (!value::is_document(*doc, kIndexForm)) return refused("it is another document");
+  auto read = value::read_document<IndexDocument>(*doc, "it");
+  if (!read) return refused(read.error().message);
+  for (IndexedRun& run : read->runs) index[run.id] = std::move(run);
+  return index;
+}
+
+std::string index_text(const Index& index) {
+  Json doc = value::begin_document(kIndexForm);
+  Json& runs = doc["runs"] = Json::array();
+  for (const auto& [id, run] : index) runs.push_back(value::write(run, {}, 0));
+  return dump_line(doc) + "\n";
 }
 
 // In the order of workload, stack, machine, KPI, and in time.
-Result<std::vector<Series>> series_of(const Database& database) {
-  auto query = database.prepare(kSeries);
-  std::vector<Series> all;
-  while (TRY(query.step())) {
-    const auto kpi = named<Kpi>(query.text(5));
-    const double value = query.number(10);
-    if (!kpi || !(value > 0)) continue;
-    Series series{.workload = query.text(0),
-                  .dtype = query.text(1),
-                  .device = query.text(2),
-                  .stack = query.text(3),
-                  .fingerprint = query.text(4),
-                  .kpi = *kpi,
+std::vector<Series> series_of(const Index& index) {
+  std::vector<const IndexedRun*> runs;
+  for (const auto& [id, run] : index) runs.push_back(&run);
+  std::ranges::stable_sort(runs, {}, &IndexedRun::started_utc);
+  using Key = std::array<std::string_view, 6>;
+  std::map<Key, Series> all;
+  for (const IndexedRun* run : runs)
+    for (const IndexedFigure& figure : run->figures) {
+      if (!(figure.value > 0)) continue;
+      Series& series = all[{run->workload, run->dtype, run->device, figure.stack, run->fingerprint,
+                            name_of(figure.kpi)}];
+      if (series.points.empty())
+        series = {.workload = run->workload,
+                  .dtype = run->dtype,
+                  .device = run->device,
+                  .stack = figure.stack,
+                  .fingerprint = run->fingerprint,
+                  .kpi = figure.kpi,
                   .points = {},
                   .steps = {}};
-    const auto same = [&](const Series& other) {
-      return std::tie(series.workload, series.dtype, series.device, series.stack,
-                      series.fingerprint, series.kpi) == std::tie(other.workload, other.dtype,
-                                                                  other.device, other.stack,
-                                                                  other.fingerprint, other.kpi);
-    };
-    if (all.empty() || !same(all.back())) all.push_back(std::move(series));
-    all.back().points.push_back(
-        {query.text(6), query.text(7), query.text(8), query.text(9), value});
-  }
-  return all;
+      series.points.push_back({run->id, run->tag, run->started_utc, run->git_commit, figure.value});
+    }
+  std::vector<Series> list;
+  for (auto& [key, series] : all) list.push_back(std::move(series));
+  return list;
 }
 
-constexpr std::size_t kMaxDatabaseBytes = 1u << 30;
 constexpr std::size_t kMaxRunBytes = 256u << 20;
 
 template <class T>
@@ -160,28 +185,15 @@ std::string not_kept(const Error& error) {
                      printable(error.message));
 }
 
-// How many of the known runs are not here any more; these go.
-Result<std::size_t> remove_others(const Database& database,
-                                  const std::map<std::string, std::string>& known,
-                                  const std::set<std::string>& here) {
-  std::size_t removed = 0;
-  for (const auto& [id, tag] : known) {
-    if (here.contains(id)) continue;
-    TRY(remove(database, id));
-    ++removed;
-  }
-  return removed;
-}
-
 }  // namespace
 
 Result<History> read_history(Host& host, const std::string& folder, const HistoryFilter& filter,
                              Storage& storage) {
-  const std::string path = folder + "/history.sqlite";
+  const std::string path = folder + "/history.json";
   History history;
   std::string old;
   if (host.exists(path)) {
-    auto text = host.read_believed(path, kMaxDatabaseBytes);
+    auto text = host.read_believed(path, kMaxIndexBytes);
     if (text)
       old = std::move(*text);
     else if (is_write_refusal(text.error()))
@@ -189,40 +201,29 @@ Result<History> read_history(Host& host, const std::string& folder, const Histor
     else
       return std::unexpected(text.error());
   }
-  const auto database = TRY(Database::open(old, path, kForm));
-  const auto known = TRY(tags_of(database));
-  std::set<std::string> here;
-  std::size_t renamed = 0;
+  Index known = TRY(read_index(old, path)), here;
   for (auto& [id, file] : TRY(run_files_of(host, folder))) {
     if (here.contains(id)) continue;
-    if (const auto old_tag = known.find(id);
-        old_tag != known.end() && old_tag->second != tag_in_name(file)) {
-      TRY(set_tag(database, id, tag_in_name(file)));
-      ++renamed;
+    const auto earlier = known.find(id);
+    if (earlier != known.end() && looks_whole(host, file)) {
+      here[id] = earlier->second;
+    } else if (const auto run = read_own_run_file(host, file)) {
+      here[id] = indexed(*run);
+      history.added += earlier == known.end() ? 1 : 0;
+    } else {
+      history.notes.push_back(left_out(file, run.error().message));
+      continue;
     }
-    if (!known.contains(id) || !looks_whole(host, file)) {
-      auto run = read_own_run_file(host, file);
-      if (!run) {
-        history.notes.push_back(left_out(file, run.error().message));
-        continue;
-      }
-      if (!known.contains(id)) {
-        run->id = id;  // as its file is named, whatever it says of itself
-        run->tag = tag_in_name(file);
-        TRY(add(database, *run));
-        ++history.added;
-      }
-    }
-    here.insert(id);
+    here[id].id = id;  // as its file is named, whatever it says of itself
+    here[id].tag = tag_in_name(file);
   }
   history.runs = here.size();
-  const std::size_t removed = TRY(remove_others(database, known, here));
-  if (history.added + removed + renamed > 0)
-    if (const auto kept = write_file_atomically(path, TRY(database.bytes()), {}, storage); !kept) {
+  if (const std::string text = index_text(here); text != old && (!here.empty() || !old.empty()))
+    if (const auto kept = write_file_atomically(path, text, {}, storage); !kept) {
       if (!is_write_refusal(kept.error())) return std::unexpected(kept.error());
       history.notes.push_back(not_kept(kept.error()));
     }
-  for (auto& series : TRY(series_of(database))) {
+  for (auto& series : series_of(here)) {
     if (!wanted(filter.stacks, series.stack) || !wanted(filter.kpis, series.kpi)) continue;
     const auto& work = series.workload;
     if (!wanted(filter.workloads, work) &&

@@ -1,4 +1,4 @@
-// How figures went from run to run: FOLDER/history.sqlite, beside the runs that it indexes, and the
+// How figures went from run to run: FOLDER/history.json, beside the runs that it indexes, and the
 // steps in it.
 #pragma once
 

@@ -84,10 +84,10 @@ Result<std::vector<std::string>> short_names(std::string_view option, const std:
   return names;
 }
 
-Result<Database> open_history(Host& host, const std::string& path) {
-  std::string bytes;
-  if (host.exists(path)) bytes = TRY(host.read_own_file(path, kMostHistoryBytes));
-  return Database::open(bytes, path, fleet::kHistoryForm);
+Result<fleet::History> open_history(Host& host, const std::string& path) {
+  std::string text;
+  if (host.exists(path)) text = TRY(host.read_own_file(path, kMostHistoryBytes));
+  return fleet::History::read(text, path);
 }
 
 // With the history, which is read and written while it is locked.
@@ -101,13 +101,13 @@ Result<fleet::Fleet> merged(Host& host, const FleetMergeOptions& options,
   TRY(host.check_own(folder_of(path) + "/"));
   const auto lock = TRY(lock_when_free([&] { return live_storage().lock(path + ".lock"); },
                                        [] { return !interrupted(); }));
-  const auto history = TRY(open_history(host, path));
+  auto history = TRY(open_history(host, path));
   for (const std::string& node : left)
-    if (!TRY(fleet::forget(history, node)))
+    if (!history.forget(node))
       return fail(ErrorKind::bad_input,
                   fmt::format("--forget {}: {} does not know this node", printable(node), path));
-  auto fleet = TRY(fleet::merge(reports, merging, &history));
-  TRY(write_file_atomically(path, TRY(history.bytes())));
+  auto fleet = fleet::merge(reports, merging, &history);
+  TRY(write_file_atomically(path, history.text()));
   return fleet;
 }
 
@@ -156,8 +156,8 @@ void declare_fleet_merge(CommandSpec& command) {
                valid_option(options->valid_s, "a report"),
                {.name = "--history",
                 .value = &options->history,
-                .help = "Keep what nodes reported in this file (SQLite): nodes that reported "
-                        "before must report again, and changes and repairs are shown",
+                .help = "Keep what nodes reported in this file: nodes that reported before "
+                        "must report again, and changes and repairs are shown",
                 .type = "FILE",
                 .files = Files::written},
                {.name = "--forget",

@@ -27,8 +27,8 @@ std::vector<NodeReport> nodes(std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) out.push_back(report("n" + std::to_string(i)));
   return out;
 }
-Fleet merged(const std::vector<NodeReport>& reports, const Database* history = nullptr) {
-  return *merge(reports, {.expected = {}, .now_unix_seconds = kNow}, history);
+Fleet merged(const std::vector<NodeReport>& reports, History* history = nullptr) {
+  return merge(reports, {.expected = {}, .now_unix_seconds = kNow}, history);
 }
 NodeState state_of(const Fleet& fleet, const std::string& name) {
   for (const Node& node : fleet.nodes)
@@ -261,9 +261,9 @@ TEST(FleetSiblings, ANodeWithoutGpusIsOnlyBadAmongMachinesThatHaveOneModel) {
 TEST(FleetNotes, AreLimited) {
   MergeOptions options{.expected = {}, .now_unix_seconds = kNow};
   options.faults.assign(20, "broken");
-  EXPECT_EQ(merge({}, options)->notes.size(), 20u);
+  EXPECT_EQ(merge({}, options).notes.size(), 20u);
   options.faults.push_back("broken");
-  EXPECT_EQ(merge({}, options)->notes.size(), 21u);
+  EXPECT_EQ(merge({}, options).notes.size(), 21u);
   auto reports = nodes(30);
   for (auto& one : reports) one.claimed = "other";
   EXPECT_EQ(merged(reports).notes.size(), 21u);
@@ -308,7 +308,7 @@ TEST(FleetCauses, OfOtherSeverityHaveTheirOwnTitle) {
 }
 
 TEST(FleetHistory, ARateIsComparedWithTheNodesOwn) {
-  const auto history = *Database::open("", "history", kHistoryForm);
+  History history;
   auto one = report("n0");
   const auto slow_at = [&](double value) {
     one.created_unix_seconds += 1;
@@ -327,7 +327,7 @@ TEST(FleetHistory, ARateIsComparedWithTheNodesOwn) {
 }
 
 TEST(FleetHistory, TheUsualFollowsWhatIsMeasured) {
-  const auto history = *Database::open("", "history", kHistoryForm);
+  History history;
   auto one = report("n0");
   // The mean of the first five is 98.3 and their mean deviation 1.1: 96 is within six deviations.
   for (const double value : {100.0, 99.0, 98.0, 97.5, 97.0, 96.0}) {
@@ -339,7 +339,7 @@ TEST(FleetHistory, TheUsualFollowsWhatIsMeasured) {
 
 // A mean over all values would follow ever less.
 TEST(FleetHistory, TheUsualIsThatOfTheLast16Values) {
-  const auto history = *Database::open("", "history", kHistoryForm);
+  History history;
   auto one = report("n0");
   const auto fleet_at = [&](double value) {
     one.created_unix_seconds += 1;
@@ -357,7 +357,7 @@ TEST(FleetHistory, TheUsualIsThatOfTheLast16Values) {
 }
 
 TEST(FleetHistory, ANodeIsBadUntilATestHasPassed) {
-  const auto history = *Database::open("", "history", kHistoryForm);
+  History history;
   auto one = report("n0");
   const auto state = [&](Exit exit, bool tested) {
     one.created_unix_seconds += 1;
@@ -375,7 +375,7 @@ TEST(FleetHistory, ANodeIsBadUntilATestHasPassed) {
 }
 
 TEST(FleetHistory, ATestBeforeTheFaultProvesNoRepair) {
-  const auto history = *Database::open("", "history", kHistoryForm);
+  History history;
   auto before = report("n0"), bad = report("n0");
   before.created_unix_seconds -= 10;
   bad.exit = Exit::unhealthy;
@@ -396,7 +396,7 @@ std::pair<NodeReport, NodeReport> failed_and_seen_since() {
 }
 
 TEST(FleetHistory, AnErrorThatArrivesLateCounts) {
-  const auto history = *Database::open("", "history", kHistoryForm);
+  History history;
   auto [bad, later] = failed_and_seen_since();
   EXPECT_EQ(state_of(merged({later}, &history), "n0"), NodeState::not_tested);
   EXPECT_EQ(state_of(merged({bad}, &history), "n0"), NodeState::bad);
@@ -412,7 +412,7 @@ TEST(FleetHistory, AnErrorThatArrivesLateCounts) {
 }
 
 TEST(FleetHistory, AnErrorBesideANewerReportIsKept) {
-  const auto history = *Database::open("", "history", kHistoryForm);
+  History history;
   auto [bad, later] = failed_and_seen_since();
   EXPECT_EQ(state_of(merged({bad, later}, &history), "n0"), NodeState::unknown);
   later.created_unix_seconds += 1;
@@ -420,7 +420,7 @@ TEST(FleetHistory, AnErrorBesideANewerReportIsKept) {
 }
 
 TEST(FleetHistory, ANodeWithFewerGpusThanBeforeIsBad) {
-  const auto history = *Database::open("", "history", kHistoryForm);
+  History history;
   auto one = report("n0");
   const auto state = [&](std::size_t gpus) {
     one.created_unix_seconds += 1;
@@ -432,12 +432,12 @@ TEST(FleetHistory, ANodeWithFewerGpusThanBeforeIsBad) {
   for (const std::size_t gpus : {7, 0, 7}) EXPECT_EQ(state(gpus), NodeState::bad) << gpus;
   EXPECT_EQ(state(8), NodeState::ready);
   EXPECT_EQ(state(0), NodeState::bad);
-  EXPECT_TRUE(*forget(history, "n0"));
+  EXPECT_TRUE(history.forget("n0"));
   EXPECT_EQ(state(0), NodeState::no_gpu);
 }
 
 TEST(FleetHistory, AFactThatIsOtherThanBeforeIsAChange) {
-  const auto history = *Database::open("", "history", kHistoryForm);
+  History history;
   auto one = report("n0");
   const auto changes = [&](std::vector<NodeFact> facts) {
     one.created_unix_seconds += 1;
@@ -459,7 +459,7 @@ TEST(FleetHistory, AFactThatIsOtherThanBeforeIsAChange) {
 
 // A bad report that may be another machine's shows its cause, and nothing of what the node had.
 TEST(FleetHistory, AReportOfDoubtfulIdentityTellsNothingOfBefore) {
-  const auto history = *Database::open("", "history", kHistoryForm);
+  History history;
   auto one = report("n0"), other = report("n0");
   one.facts = {{"GPUs", -1, "4"}}, one.gpus = 4;
   other.facts = {{"GPUs", -1, "8"}}, other.gpus = 8;
@@ -472,12 +472,75 @@ TEST(FleetHistory, AReportOfDoubtfulIdentityTellsNothingOfBefore) {
   EXPECT_EQ(state_of(merged({one}, &history), "n0"), NodeState::ready);
 }
 
+// What is known is the same after the file was written and read, and a node's line is what is known
+// of it.
+TEST(FleetHistory, AFileIsALineForItselfAndALineForEachNode) {
+  History history;
+  auto one = report("n1"), two = report("n0");
+  one.gpu_ids = {"GPU-a", "GPU-b"};
+  one.facts = {{"GPUs", -1, "2"}, {"VBIOS", 0, "a"}, {"VBIOS", 1, ""}};
+  one.rates = {{"memory: write", "B/s", 1, 2.5e12}};
+  two.exit = Exit::unhealthy;
+  two.causes = {{.id = "xid-79", .title = "gone", .cure = ""}};
+  merged({one, two}, &history);
+  const std::string text = history.text();
+  EXPECT_EQ(
+      text,
+      fmt::format(
+          R"({{"schema":"gpuready.fleet-history","schema_version":1,"nodes":2}}
+{{"node":"n0","reported_unix_seconds":{0},"bad_since_unix_seconds":{0},"bad_reason":"gone",)"
+          R"("facts":{{"GPUs":{{"-1":"8"}}}}}}
+{{"node":"n1","reported_unix_seconds":{0},"ready_unix_seconds":{0},"gpus":"GPU-a GPU-b",)"
+          R"("facts":{{"GPUs":{{"-1":"2"}},"VBIOS":{{"0":"a","1":""}}}},)"
+          R"("rates":{{"memory: write":{{"1":{{"count":1,"mean":2500000000000.0,"spread":0.0}}}}}}}}
+)",
+          one.created_unix_seconds));
+  const auto read = History::read(text, "history");
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->text(), text);
+  EXPECT_EQ(read->nodes(), (std::vector<std::string>{"n0", "n1"}));
+  EXPECT_EQ(History::read("", "history")->text(),
+            "{\"schema\":\"gpuready.fleet-history\",\"schema_version\":1,\"nodes\":0}\n");
+}
+
+// What is not a whole history is refused, and no part of it taken for all.
+TEST(FleetHistory, AFileThatIsNotWholeIsRefused) {
+  const std::string head = R"({"schema":"gpuready.fleet-history","schema_version":1,"nodes":2})",
+                    n0 = R"({"node":"n0"})", n1 = R"({"node":"n1"})";
+  ASSERT_TRUE(History::read(head + "\n" + n0 + "\n" + n1 + "\n", "f"));
+  ASSERT_TRUE(History::read(head + "\n" + n0 + "\n" + n1, "f"));
+  struct Row {
+    std::string text, why;
+  };
+  for (const auto& [text, why] :
+       {Row{"SQLite format 3", "its first line: "}, Row{"\n", "its first line: "},
+        Row{R"({"schema":"gpuready.report","schema_version":1})",
+            "its first line is of something else"},
+        Row{R"({"schema":"gpuready.fleet-history","schema_version":2,"nodes":0})",
+            "its first line is of something else"},
+        Row{head + "\n" + n0 + "\n", "it holds 1 node, and 2 are announced"},
+        Row{head + "\n" + n0 + "\n" + n0 + "\n", "it holds 1 node, and 2 are announced"},
+        Row{head + "\n" + n0 + "\n" + n1 + "\n" + R"({"node":"n2"})",
+            "it holds 3 nodes, and 2 are announced"},
+        Row{head + "\n" + n0 + "\n" + n1.substr(0, 8), "line 3: "},
+        Row{head + "\n" + n0 + "\n{}\n", "line 3: node is missing"},
+        Row{head + "\n" + n0 + "\n" + R"({"node":"n1","facts":{"GPUs":{"a":"8"}}})",
+            "line 3: facts.GPUs.a is not a number"}}) {
+    const auto refused = History::read(text, "f");
+    ASSERT_FALSE(refused) << text;
+    EXPECT_EQ(refused.error().kind, ErrorKind::bad_input);
+    const auto& message = refused.error().message;
+    EXPECT_TRUE(message.starts_with("f is not the history of a fleet: " + why)) << message;
+    EXPECT_TRUE(message.ends_with(". Move it away: a new history begins")) << message;
+  }
+}
+
 TEST(FleetHistory, ANodeThatIsSilentIsMissed) {
-  const auto history = *Database::open("", "history", kHistoryForm);
+  History history;
   merged(nodes(2), &history);
   EXPECT_EQ(state_of(merged({report("n0")}, &history), "n1"), NodeState::unknown);
-  EXPECT_TRUE(*forget(history, "n1"));
-  EXPECT_FALSE(*forget(history, "n1"));
+  EXPECT_TRUE(history.forget("n1"));
+  EXPECT_FALSE(history.forget("n1"));
   EXPECT_EQ(merged({report("n0")}, &history).nodes.size(), 1u);
 }
 

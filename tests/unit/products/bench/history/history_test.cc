@@ -151,7 +151,7 @@ TEST_F(BenchHistoryFiles, ADamagedRunIsLeftOutAndToldWithAnIndexAndWithout) {
       }
       ASSERT_TRUE(history());
       std::ofstream(folder_ + "/r01__test.json", std::ios::binary) << damage;
-      if (!index) std::filesystem::remove(folder_ + "/history.sqlite");
+      if (!index) std::filesystem::remove(folder_ + "/history.json");
       const auto read = history();
       ASSERT_TRUE(read) << read.error().message;
       EXPECT_EQ(read->runs, 2u);
@@ -171,7 +171,7 @@ TEST_F(BenchHistoryFiles, IsToldWhereItCannotBeKept) {
     ASSERT_TRUE(read) << read.error().message;
     EXPECT_EQ(read->series.size(), 2u);
     ASSERT_EQ(read->notes.size(), 1u);
-    EXPECT_FALSE(std::filesystem::exists(folder_ + "/history.sqlite"));
+    EXPECT_FALSE(std::filesystem::exists(folder_ + "/history.json"));
   }
   FailingStorage broken(live_storage(), {1, StorageFault::Kind::from_then_on, EIO}, {});
   EXPECT_FALSE(read_history(*host, folder_, {}, broken));
@@ -184,7 +184,7 @@ TEST_F(BenchHistoryFiles, ARenamedRunHasTheTagOfItsFile) {
   std::filesystem::rename(folder_ + "/r00__test.json", folder_ + "/r00__other.json");
   EXPECT_EQ(tag(), "other");
   EXPECT_EQ(tag(), "other");
-  std::filesystem::remove(folder_ + "/history.sqlite");
+  std::filesystem::remove(folder_ + "/history.json");
   EXPECT_EQ(tag(), "other");
 }
 
@@ -208,21 +208,62 @@ TEST_F(BenchHistoryFiles, ADamagedIndexIsToldWithItsCure) {
   save(0, 1000);
   ASSERT_TRUE(history());
   for (const std::string& damage :
-       {std::string("not a database, but long enough to be read as one"),
-        std::string(4096, '\0')}) {
-    std::ofstream(folder_ + "/history.sqlite", std::ios::binary) << damage;
+       {std::string("not an index"), std::string(4096, '\0'),
+        std::string(R"({"schema": "gpuready.bench-run", "schema_version": 1, "runs": []})"),
+        std::string(R"({"schema": "gpuready.bench-index", "schema_version": 2, "runs": []})"),
+        std::string(R"({"schema": "gpuready.bench-index", "schema_version": 1})")}) {
+    std::ofstream(folder_ + "/history.json", std::ios::binary) << damage;
     const auto read = history();
-    ASSERT_FALSE(read);
+    ASSERT_FALSE(read) << damage;
     EXPECT_TRUE(contains(read.error().message, "Delete it: it is rebuilt")) << read.error().message;
   }
   EXPECT_FALSE(history());
+}
+
+// Written down before: what the series need of each run, in the order of ids.
+TEST_F(BenchHistoryFiles, TheIndexHoldsWhatTheSeriesNeed) {
+  save(1, 1000);
+  ASSERT_TRUE(history());
+  std::ifstream file(folder_ + "/history.json");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const RunRecord run = run_of("r01", {1000});
+  EXPECT_EQ(text, fmt::format(R"({{"schema":"gpuready.bench-index","schema_version":1,"runs":[)"
+                              R"({{"id":"r01","tag":"test","started_utc":"{}","git_commit":"c1",)"
+                              R"("fingerprint":"{}","workload":"mlp batch=64 hidden=2048",)"
+                              R"("dtype":"{}","device":"{}","figures":[)"
+                              R"({{"stack":"gpuready","kpi":"p50","value":1000.0}},)"
+                              R"({{"stack":"gpuready","kpi":"throughput",)"
+                              R"("value":131072000000.0}}]}}]}})"
+                              "\n",
+                              second(1), run.environment.fingerprint(), run.workload.dtype,
+                              run.workload.device));
+  // An empty folder has none.
+  std::filesystem::remove(folder_ + "/history.json");
+  std::filesystem::remove(folder_ + "/r01__test.json");
+  EXPECT_EQ(history()->runs, 0u);
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/history.json"));
+}
+
+// Not by the ids, and not by the order of the files.
+TEST_F(BenchHistoryFiles, PointsAreInTheOrderOfTheirTimes) {
+  for (const std::size_t number : {5, 2, 9}) save(number, 1000 + number);
+  RunRecord early = run_of("r99", {500});
+  early.started_utc = second(1);
+  ASSERT_TRUE(save_run(
+      folder_, early,
+      dump(
+          Json{{"schema", "gpuready.bench-run"}, {"schema_version", 1}, {"run", to_json(early)}})));
+  std::string ids;
+  const auto read = history();
+  for (const auto& point : read->series.at(0).points) ids += point.run + " ";
+  EXPECT_EQ(ids, "r99 r02 r05 r09 ");
 }
 
 TEST_F(BenchHistoryFiles, TheIndexIsWrittenWholeOrNotAtAll) {
   save(0, 1000);
   const auto host = make_live_host();
   for (std::size_t at = 1;; ++at) {
-    std::filesystem::remove(folder_ + "/history.sqlite");
+    std::filesystem::remove(folder_ + "/history.json");
     FailingStorage storage(live_storage(), {at, StorageFault::Kind::once, ENOSPC}, {});
     const auto read = read_history(*host, folder_, {}, storage);
     const auto again = history();
