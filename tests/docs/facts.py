@@ -61,7 +61,7 @@ def tracked():
 problems = []
 version = re.search(r"project\(gpuready VERSION ([\d.]+)", text("CMakeLists.txt")).group(1)
 most_bytes = int(re.search(r"\bmost_bytes=(\d+)", text("scripts/check_binary.sh")).group(1))
-most = re.compile(rf"\b{most_bytes}\b|\b{most_bytes:,}\b|\b{most_bytes / 1e6:g} MB\b")
+most = re.compile(rf"\b{most_bytes}\b|\b{most_bytes:,}\b|(?<![\d.])\b{most_bytes / 1e6:g} MB\b")
 files = tracked()
 for name in files:
     path = SOURCE / name
