@@ -15,7 +15,7 @@
 
 namespace gpuready::fleet {
 
-// Read and written in one place, so that its fields are described here.
+// Of lines, which only this file reads and writes.
 FIELDS_OF(UsualRate) {
   FIELD(count, "Of the values that the mean is of.");
   FIELD(mean, "Of these.", kAlways);
@@ -129,7 +129,8 @@ void take_rates(const NodeReport& report, KnownNode& known, Fleet& out) {
     const double weight = 1.0 / static_cast<double>(usual.count);
     usual.spread += weight * (std::abs(rate.value - usual.mean) - usual.spread);
     usual.mean += weight * (rate.value - usual.mean);
-    known.rates[rate.name][rate.gpu] = usual;
+    if (std::isfinite(usual.mean) && std::isfinite(usual.spread))  // else no number in JSON
+      known.rates[rate.name][rate.gpu] = usual;
   }
 }
 

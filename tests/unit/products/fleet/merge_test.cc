@@ -503,6 +503,20 @@ TEST(FleetHistory, AFileIsALineForItselfAndALineForEachNode) {
             "{\"schema\":\"gpuready.fleet-history\",\"schema_version\":1,\"nodes\":0}\n");
 }
 
+// A node may report any numbers: their mean must not cost the history of the others.
+TEST(FleetHistory, RatesBeyondAllNumbersLeaveItReadable) {
+  History history;
+  auto one = report("n0");
+  for (const double value : {-1.7e308, 1.7e308, 1.7e308, -1.7e308}) {
+    one.created_unix_seconds += 1;
+    one.rates = {{"memory: write", "B/s", 0, value}};
+    merged({one}, &history);
+    const auto read = History::read(history.text(), "history");
+    ASSERT_TRUE(read) << read.error().message;
+    EXPECT_EQ(read->of("n0").rates.at("memory: write").at(0).mean, -1.7e308);
+  }
+}
+
 // What is not a whole history is refused, and no part of it taken for all.
 TEST(FleetHistory, AFileThatIsNotWholeIsRefused) {
   const std::string head = R"({"schema":"gpuready.fleet-history","schema_version":1,"nodes":2})",
