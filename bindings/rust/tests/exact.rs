@@ -201,7 +201,7 @@ fn a_pool_of_the_callers_and_many_threads_give_the_same_sums() {
     let pool = Arc::new(Counting(AtomicU32::new(0)));
     let options = Options { device: Device::Cpu, pool: Some(pool.clone()), ..Options::default() };
     let (engine, mut random) = (Engine::with(&options).unwrap(), Random(6));
-    let (n, k) = (512, 2048);
+    let (n, k) = (4096, 2048); // enough for several threads on a busy machine, too
     let codes: Vec<i8> = (0..n * k).map(|_| random.code()).collect();
     let x: Vec<i8> = (0..k).map(|_| random.activation()).collect();
     let weights = engine.load_codes(&codes, n, k, &vec![1.0f32; n], 0).unwrap();
