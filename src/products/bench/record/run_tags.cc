@@ -79,7 +79,7 @@ void settle_tag(NewRun& made, Host& host, const std::string& folder, const TagCh
   RunRecord& run = made.run;
   if (!run.is_whole()) {
     made.replaced.clear();
-  } else if (!run.is_timed() && !choice.add && !choice.name.empty()) {
+  } else if (!run.is_timed() && !choice.add) {
     if (const auto stay = made.replaced.size(); stay > 0)
       run.notes.push_back(
           fmt::format("No stack was timed, so nothing is replaced: {} earlier run{} of {} {}.",

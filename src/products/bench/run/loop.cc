@@ -135,8 +135,7 @@ Result<Promotion> PromotionLoop::decided() {
       if (auto useless = TRY(refusal())) return std::move(*useless);
     }
     last = TRY(judged(look.share));
-    if (last->comparison.refused_for_good()) return *last;
-    if (last->refused()) continue;  // the machine's load, which may even out
+    // Refused runs need more, too: the machine's load may even out.
     if (last->decision != Decision::need_more_runs) return *last;
     tell_noise(*last);
   }

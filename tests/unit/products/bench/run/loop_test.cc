@@ -56,6 +56,7 @@ class BenchLoop : public ::testing::Test {
     run.tag = tag;
     run.started_utc = second(n);
     if (change_) change_(run, n);
+    (tag == "new" ? candidate_ : base_).push_back(run);
     const auto result = save_run(
         options_.folder, run,
         dump(Json{{"schema", "gpuready.bench-run"}, {"schema_version", 1}, {"run", to_json(run)}}));
@@ -74,6 +75,7 @@ class BenchLoop : public ::testing::Test {
   std::unique_ptr<Host> host_ = make_live_host();
   std::function<void(RunRecord&, std::size_t)> change_;
   std::size_t saved_ = 0;
+  std::vector<RunRecord> base_, candidate_;
   std::vector<Job> jobs_;
   Words told_, shown_;
 };
@@ -294,13 +296,55 @@ TEST_F(BenchLoop, ABudgetStartsNoFurtherPair) {
 
 // A look that is not due has no share of the error.
 TEST_F(BenchLoop, NothingIsPromotedBetweenTwoLooks) {
+  options_.most_runs = 3;
   options_.budget_s = 10;
   options_.rule.least_runs = 1;
+  options_.rule.risk = 0.2;
   hooks_.elapsed_s = [&] { return saved_ < 4 ? 0.0 : 11.0; };
-  options_.rule.compare.error = 1;
+  change_ = [](RunRecord& run, std::size_t n) {
+    run.stacks[0].repeats[0].samples_ns = {(run.tag == "new" ? 100.0 : 1000.0) +
+                                           static_cast<double>(n % 2) * 0.001};
+  };
   const auto promotion = decided();
   ASSERT_TRUE(promotion) << promotion.error().message;
+  const auto looked = promote({"old", base_}, {"new", candidate_}, options_.rule);
+  ASSERT_TRUE(looked);
+  EXPECT_EQ(looked->decision, Decision::promote) << "if it were due";
   EXPECT_EQ(promotion->decision, Decision::need_more_runs);
+  EXPECT_EQ(promotion->reasons.back(), "the budget of time ended");
+}
+
+// With 8 runs it looks at 3, 5 and 8: 9/64, 16/64 and 39/64 of the error.
+TEST_F(BenchLoop, ALookSpendsItsShareOfTheError) {
+  options_.most_runs = 8;
+  const auto at = [&](std::size_t runs, double share) {
+    PromoteOptions rule = options_.rule;
+    rule.share = share;
+    const auto head = [&](const std::vector<RunRecord>& all) {
+      return std::vector<RunRecord>(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(runs));
+    };
+    return promote({"old", head(base_)}, {"new", head(candidate_)}, rule)->decision;
+  };
+  bool whole_share_differs = false;
+  for (double noise = 0.02; noise < 0.07; noise *= 1.07) {
+    std::filesystem::remove_all(options_.folder);
+    saved_ = 0;
+    base_.clear(), candidate_.clear();
+    change_ = [&](RunRecord& run, std::size_t n) {
+      run.stacks[0].repeats[0].samples_ns = {(run.tag == "new" ? 900.0 : 1000.0) *
+                                             (1 + noise * (static_cast<double>(n % 3) - 1))};
+    };
+    const auto promotion = decided();
+    ASSERT_TRUE(promotion) << promotion.error().message;
+    const auto open = [](Decision decision) { return decision == Decision::need_more_runs; };
+    const bool open_at_3 = open(at(3, 9.0 / 64)), open_at_5 = open_at_3 && open(at(5, 0.25));
+    EXPECT_EQ(saved_, open_at_5 ? 16u : open_at_3 ? 10u : 6u) << noise;
+    if (open_at_5) {
+      EXPECT_EQ(promotion->decision, at(8, 39.0 / 64)) << noise;
+      whole_share_differs |= !open(at(5, 1));
+    }
+  }
+  EXPECT_TRUE(whole_share_differs);
 }
 
 TEST_F(BenchLoop, ABudgetThatEndsBeforeTheFirstRunIsAnError) {
