@@ -14,6 +14,7 @@ there=$2
 shift 2
 case $there:$* in
   banner:*) echo "Welcome"; eval "$*" ;;
+  cut:cat*) eval "$*" | sed 's|"tag": "cut"|"tag": "cut-interrupted", "interrupted": true|' ;;
   escape:cat*) eval "$*" | sed 's|"id": "[^"]*"|"id": "../../escaped"|' ;;
   *:cat*run.json*) ls "$TMPDIR" >>seen.txt; eval "$*" ;;
   *) eval "$*" ;;
@@ -35,6 +36,16 @@ assert len(run["stacks"][0]["repeats"]) == 2 and run["tag"] == "there", run
 PY
 # The exit code is the other machine's; a stack that it has not is told.
 expect_exit 3 "${there[@]}" --stack glow --remote user@other
+# What was cut off there is kept as here, and so is a run that was lost.
+expect_exit 130 "${there[@]}" --remote cut --tag cut
+[ -e bench-results/*__cut-interrupted.json ] || die "not kept: $(ls bench-results)"
+export MINE_BENCH_CMD="sh -c 'exit 9'"
+lost=("${there[@]/gpuready/mine}")
+lost[0]=$GPUREADY
+expect_exit 1 "${lost[@]}" --remote user@other --tag lost
+[ -e bench-results/*__lost-failed.json ] || die "not kept: $(ls bench-results)"
+expect_exit 1 "${lost[@]}" --remote user@other --tag there --add
+[ "$(ls bench-results/*__there.json | wc -l)" = 2 ] || die "the tag has another: $(ls bench-results)"
 # Wrong names, no way there, another kind of machine: nothing is kept.
 kept=$(ls bench-results)
 expect_exit 2 "${there[@]}" --remote -oProxyCommand=true

@@ -1,6 +1,7 @@
 #include "bench/cli/bench_options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstdlib>
 
@@ -68,6 +69,41 @@ std::vector<bench::Kpi> kpis_of(const std::vector<std::string>& names) {
     for (const auto kpi : bench::kKpis)
       if (name == name_of(kpi)) out.push_back(kpi);
   return out;
+}
+
+namespace {
+
+template <class T>
+inline constexpr bool kIsOptional = false;
+template <class T>
+inline constexpr bool kIsOptional<std::optional<T>> = true;
+
+template <class T>
+std::vector<std::string> as_words(const Option& option, const T& value) {
+  const std::string name = option.name;
+  if constexpr (std::is_same_v<T, bool>) {
+    return value ? std::vector{name} : std::vector<std::string>{};
+  } else if constexpr (kIsOptional<T>) {
+    return value ? as_words(option, *value) : std::vector<std::string>{};
+  } else if constexpr (std::is_arithmetic_v<T>) {
+    const auto number = static_cast<double>(value);
+    const bool given =
+        !option.range || (option.range->least <= number && number <= option.range->most);
+    if (!given) return {};
+    const std::string text = fmt::format("{}", value);
+    return option.if_bare != nullptr ? std::vector{name + "=" + text} : std::vector{name, text};
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    return value.empty() ? std::vector<std::string>{} : std::vector{name, value};
+  } else {
+    return value.empty() ? std::vector<std::string>{}
+                         : std::vector{name, fmt::format("{}", fmt::join(value, ","))};
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> as_words(const Option& option) {
+  return std::visit([&](const auto* value) { return as_words(option, *value); }, option.value);
 }
 
 std::vector<std::string> bench_tasks() { return {"mlp", "gemm", "attention", "copy", "ternary"}; }

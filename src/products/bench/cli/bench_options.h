@@ -46,6 +46,9 @@ struct Sides {
 Result<Sides> find_sides(Host& host, const std::string& folder, const std::string& base,
                          const std::string& candidate);
 
+// The option as on a command line; nothing if it was not given and has no value of its own.
+std::vector<std::string> as_words(const Option& option);
+
 std::optional<std::string> variable(const std::string& name);  // of the environment
 
 }  // namespace gpuready::cli

@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <memory>
 
-#include "base/text.h"
 #include "bench/cli/bench_commands.h"
 #include "bench/cli/bench_options.h"
 #include "bench/native/native_stack.h"
@@ -23,38 +22,14 @@ struct BenchAdapterOptions {
   std::string folder;
 };
 
-// Where the scripts are, as a shell in any folder finds them.
-Result<std::string> scripts_of(const BenchAdapterOptions& options, Host& host) {
-  if (options.folder.empty())
-    return bench::place_adapters(std::string(bench::kResultsFolder), host);
-  const auto folder = host.real_path(options.folder);
-  if (folder && host.status(*folder + "/torch_eager.py")) return folder;
-  return fail(ErrorKind::not_found, printable(options.folder) +
-                                        ": the adapters' scripts (torch_eager.py and others) are "
-                                        "missing; omit --scripts to use this program's");
-}
-
 // The exports of the playbook's configure script, with what we have for each.
 Result<int> print_exports(const BenchAdapterOptions& options) {
   const auto host = make_live_host();
-  const auto scripts = TRY(scripts_of(options, *host));
+  const auto scripts =
+      TRY(options.folder.empty() ? bench::place_adapters(std::string(bench::kResultsFolder), *host)
+                                 : bench::adapters_in(options.folder, *host));
   const auto commands = TRY(bench::stack_commands({}, variable, helper_job({}).program, scripts));
-  std::string out;
-  for (std::size_t i = 0; i < commands.size(); ++i) {
-    const bench::StackCommand& stack = commands[i];
-    const bench::AdapterEntry& entry = bench::known_adapters()[i];
-    if (stack.command.empty()) {
-      out += std::string("# export ") + entry.variable + "='...'  # " + stack.cure + "\n";
-      continue;
-    }
-    std::string line;
-    for (const auto& [name, value] : stack.environment) line += "env " + name + "=" + value + " ";
-    for (const std::string& word : stack.command)
-      line += (word.find_first_of(" '\"\\$") == word.npos ? word : shell_quoted(word)) + " ";
-    line.pop_back();
-    out += std::string("export ") + entry.variable + "=" + shell_quoted(line) + "\n";
-  }
-  std::fputs(out.c_str(), stdout);
+  std::fputs(bench::exports_of(commands).c_str(), stdout);
   return static_cast<int>(Exit::ok);
 }
 

@@ -5,9 +5,9 @@
 #include <memory>
 
 #include "base/clock.h"
-#include "base/text.h"
 #include "bench/cli/bench_commands.h"
 #include "bench/cli/bench_options.h"
+#include "bench/exchange/import.h"
 #include "bench/report/run_report.h"
 #include "cli/options.h"
 #include "report/text_layout.h"
@@ -20,39 +20,11 @@ struct BenchImportOptions {
   std::string folder{bench::kResultsFolder}, file, tag;
 };
 
-Result<void> check_figures(const bench::RunRecord& run, const std::string& file) {
-  if (run.is_timed()) return {};
-  std::string why = "it holds none";
-  if (!run.stacks.empty()) {
-    const bench::StackResult& first = run.stacks.front();
-    why = first.id + ": " + (first.reason.empty() ? "it has no time" : first.reason);
-  }
-  return fail(ErrorKind::bad_input,
-              printable(fmt::format("no result of {} has a measurement: {}", file, why)));
-}
-
-Result<bench::RunRecord> imported(const BenchImportOptions& options, Host& host) {
-  auto run = TRY(bench::read_run_file(host, options.file));
-  TRY(check_figures(run, options.file));
-  if (!options.tag.empty()) run.tag = options.tag;
-  TRY(bench::check_tag(run.tag));
-  if (run.started_utc.empty()) {  // nvbench
-    run.started_utc = format_utc(std::time(nullptr));
-    run.notes.emplace_back("The file holds no time; it was imported at the one given.");
-  }
-  TRY(bench::check_same_work(host, options.folder, run.tag, run.workload));
-  for (const auto& [id, path] : bench::run_files_of(host, options.folder)
-                                    .value_or(std::vector<std::pair<std::string, std::string>>()))
-    if (id == run.id)
-      return fail(ErrorKind::bad_input,
-                  fmt::format("{} was imported already: {}", printable(options.file), path));
-  return run;
-}
-
 Result<int> run_bench_import(BenchImportOptions& options) {
   const auto start = Clock::now();
   const auto host = make_live_host();
-  const auto run = TRY(imported(options, *host));
+  const auto run =
+      TRY(bench::import_file(*host, options.file, options.folder, options.tag, std::time(nullptr)));
   Envelope envelope = begin_envelope("bench import");
   envelope.conclusion = fmt::format("Imported a result of {} as a run with {}.",
                                     run.protocol.origin, counted(run.stacks.size(), "stack"));

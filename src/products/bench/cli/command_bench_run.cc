@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <memory>
 
-#include "base/characters.h"
 #include "base/clock.h"
 #include "base/cpu/cpus.h"
 #include "base/random.h"
@@ -23,6 +22,7 @@
 #include "bench/run/adapter_run.h"
 #include "bench/run/child_variables.h"
 #include "bench/run/environment.h"
+#include "bench/run/gpu_check.h"
 #include "bench/run/load.h"
 #include "bench/run/reference.h"
 #include "bench/run/remote.h"
@@ -36,20 +36,18 @@
 #include "jobs/helper.h"
 #include "machine/gpu_choice.h"
 #include "machine/system/container.h"
-#include "report/text_layout.h"
 #include "value/read_fields.h"
 
 namespace gpuready::cli {
 namespace {
 
-constexpr std::string_view kInterrupted = "-interrupted";
-constexpr std::string_view kFailed = "-failed";
 constexpr std::uint64_t kRepeats = 6, kMostRepeats = 20;
 constexpr auto kLongestRemoteRun = std::chrono::hours(24);  // bench run has its own limits
 
 struct BenchRunOptions {
   Globals globals;
-  std::string task = "mlp", device, dtype, tag, folder{bench::kResultsFolder}, gpu, idea;
+  std::string task = "mlp", device, dtype, folder{bench::kResultsFolder}, gpu, idea;
+  bench::TagChoice tag;
   std::vector<std::string> stacks;
   bench::Request request;
   std::optional<std::uint64_t> repeats;
@@ -57,134 +55,16 @@ struct BenchRunOptions {
   std::optional<std::uint64_t> order_seed;
   double timeout_s = 600, silence_s = 120;
   std::optional<std::string> compat;
-  bool replace = false, add = false, no_check = false, no_overlap = false, roofline = false;
+  bool no_check = false, no_overlap = false, roofline = false;
   std::optional<std::uint64_t> lock_mhz;  // 0: the GPU's default
   std::string remote;
   std::vector<Option> measuring;  // those that another machine gets, too
 };
 
-// Nothing: no GPU is named, and none that CUDA uses is here.
-Result<const Gpu*> chosen_gpu(const Machine& machine, const std::string& name) {
-  const auto is_for_cuda = [](const Gpu& gpu) { return gpu.uuid && gpu.uuid->starts_with("GPU-"); };
-  if (name.empty()) {
-    const auto first = std::ranges::find_if(machine.gpus, is_for_cuda);
-    return first == machine.gpus.end() ? nullptr : &*first;
-  }
-  const Gpu* gpu = TRY(gpu_named(machine, "--gpu", name));
-  if (is_for_cuda(*gpu)) return gpu;
-  return fail(ErrorKind::bad_input, fmt::format("--gpu {}: {} is not a GPU that CUDA uses",
-                                                printable(name), printable(gpu->name)));
-}
-
-Result<bench::Request> request_of(BenchRunOptions& options, const Gpu* gpu) {
-  bench::Request& request = options.request;
-  request.task = *bench::task_from(options.task);
-  request.device = !options.device.empty() ? options.device : gpu != nullptr ? "cuda" : "cpu";
-  request.dtype = bench::default_dtype(request.device);
-  if (!options.dtype.empty()) request.dtype = *bench::dtype_from(options.dtype);
-  return bench::complete(request);
-}
-
-// "2026-03-01T12:00:00.123Z": runs of less than a second have an order, too.
-std::string now_utc() {
-  const auto now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
-  std::string text = format_utc(std::chrono::system_clock::to_time_t(now));
-  text.pop_back();  // Z
-  return fmt::format("{}.{:03}Z", text, now.time_since_epoch().count() % 1000);
-}
-
-// "20260301T120000Z-1a2b3c4d"
-std::string unique_id(const std::string& utc) {
-  std::string id;
-  for (const char c : utc)
-    if (c != '-' && c != ':') id += c;
-  return fmt::format("{}-{:08x}", id, static_cast<std::uint32_t>(random_u64()));
-}
-
-std::vector<std::string> files_of_tag(Host& host, const BenchRunOptions& options) {
-  std::vector<std::string> paths;
-  for (const auto& name : host.list_directory(options.folder).value_or(std::vector<std::string>{}))
-    if (bench::tag_in_name(name) == options.tag) paths.push_back(options.folder + "/" + name);
-  return paths;
-}
-
-// The runs of this tag that are to go; an error if there are some and no option says what to do.
-Result<std::vector<std::string>> runs_to_replace(Host& host, const BenchRunOptions& options) {
-  if (options.tag.empty() || options.add) return std::vector<std::string>();
-  auto paths = files_of_tag(host, options);
-  if (!paths.empty() && !options.replace)
-    return fail(ErrorKind::bad_input,
-                fmt::format("the tag {} is taken by {}: give another, --add for another run of it, "
-                            "or --replace",
-                            options.tag, paths.front()));
-  return paths;
-}
-
-// Our own quick check of the GPU, in a child. Its conclusion where it is not fit.
-struct GpuCheck {
-  bool sick = false, unknown = false;
-  std::string conclusion;
-};
-GpuCheck check_gpu(const Gpu& gpu) {
-  Job job =
-      helper_job({"check", "--level", "quick", "--device", *gpu.uuid, "--json", "-", "--quiet"});
-  job.limits.time = std::chrono::minutes(5);
-  const auto outcome = run_job(job, {.cancel = &interrupted()});
-  if (!outcome || outcome->end != JobEnd::exited)
-    return {false, true, "the check of the GPU's health did not end"};
-  const auto doc = parse_json(outcome->out, "the check's report");
-  const auto told = doc ? value::read_document<Envelope>(*doc, "") : std::unexpected(doc.error());
-  const std::string conclusion =
-      told ? printable(told->conclusion.value_or("")) : "it wrote no report";
-  return {outcome->exit_code == 1, outcome->exit_code != 0 && outcome->exit_code != 1, conclusion};
-}
-
-// What keeps stacks from changing the machine, and shows them the one GPU.
-std::vector<std::pair<std::string, std::optional<std::string>>> child_environment(const Gpu* gpu) {
-  auto variables = helper_job({}).env;
-  variables.emplace_back("PYTHONUNBUFFERED", "1");
-  variables.emplace_back("PYTHONDONTWRITEBYTECODE", "1");
-  if (gpu != nullptr) {
-    variables.emplace_back("CUDA_VISIBLE_DEVICES", *gpu->uuid);
-  }
-  return variables;
-}
-
-struct Outcome {
-  bench::RunRecord run;
-  std::vector<std::string> replaced;  // runs that go once this one is kept
+struct Outcome : bench::NewRun {
   bool sick = false;
   std::optional<Exit> exit;  // as another machine said
 };
-
-// Gives a run that does not belong to its tag its own name.
-void set_apart(bench::RunRecord& run, std::string_view ending) {
-  run.tag = run.tag.substr(0, bench::kLongestTag - ending.size());
-  run.tag += ending;
-}
-
-// A run without a time does not belong to its tag, and no better than those that it would replace.
-// With
-// --add it stays: there it tells that a run was lost.
-void keep_what_is_better(Outcome& outcome, const BenchRunOptions& options) {
-  bench::RunRecord& run = outcome.run;
-  if (!run.is_whole() || run.is_timed() || options.add || options.tag.empty()) return;
-  if (!outcome.replaced.empty())
-    run.notes.push_back(fmt::format("No stack was timed, so nothing is replaced: {} of {} {}.",
-                                    counted(outcome.replaced.size(), "earlier run"), run.tag,
-                                    outcome.replaced.size() == 1 ? "stays" : "stay"));
-  outcome.replaced.clear();
-  if (run.tag == options.tag) set_apart(run, kFailed);  // else another machine did
-}
-
-// Who took the tag while this run was made; a run that it replaces did not.
-std::optional<std::string> taken_meanwhile(Host& host, const Outcome& outcome,
-                                           const BenchRunOptions& options) {
-  if (options.add || outcome.run.tag != options.tag) return std::nullopt;
-  for (const std::string& path : files_of_tag(host, options))
-    if (std::ranges::find(outcome.replaced, path) == outcome.replaced.end()) return path;
-  return std::nullopt;
-}
 
 // What is written after hours of timing is tried before.
 Result<void> check_places(const BenchRunOptions& options) {
@@ -201,15 +81,16 @@ Result<Outcome> measured(BenchRunOptions& options, Host& host) {
   const Machine machine = inspect(host, {});
   catch_interrupts();
   const bool on_cpu = options.device == "cpu" && options.gpu.empty();
-  const Gpu* found = on_cpu ? nullptr : TRY(chosen_gpu(machine, options.gpu));
-  bench::Request request = TRY(request_of(options, found));
+  const Gpu* found = on_cpu ? nullptr : TRY(bench::gpu_of_stacks(machine, options.gpu));
+  bench::Request request = TRY(bench::request_of(options.request, options.task, options.device,
+                                                 options.dtype, found != nullptr));
   // Drawn, so that no stack can know its output before: at most what a JSON number holds exactly.
   request.seed = random_u64() % kInputSeeds + 1;
   const Gpu* gpu = request.device == "cuda" ? found : nullptr;
-  if (!options.tag.empty()) TRY(bench::check_tag(options.tag));
-  const auto old_runs = TRY(runs_to_replace(host, options));
-  if (options.add)
-    TRY(bench::check_same_work(host, options.folder, options.tag, bench::workload_of(request)));
+  const auto old_runs = TRY(bench::runs_to_replace(host, options.folder, options.tag));
+  if (options.tag.add)
+    TRY(bench::check_same_work(host, options.folder, options.tag.name,
+                               bench::workload_of(request)));
   const auto commands = [&](const std::string& scripts) {
     return bench::stack_commands(options.stacks, variable, helper_job({}).program, scripts);
   };
@@ -231,13 +112,12 @@ Result<Outcome> measured(BenchRunOptions& options, Host& host) {
   const Machine now = turn.waited ? inspect(host, {}) : Machine();
   const bench::LoadWatch load(
       host, gpu == nullptr || !turn.waited ? gpu : TRY(gpu_named(now, "--gpu", *gpu->uuid)));
-  run.started_utc = now_utc();
-  run.id = unique_id(run.started_utc.substr(0, run.started_utc.find('.')) + "Z");
-  run.tag = options.tag.empty() ? "run-" + run.id.substr(run.id.size() - 8) : options.tag;
+  bench::name_run(run, options.tag.name, std::chrono::system_clock::now(),
+                  static_cast<std::uint32_t>(random_u64()));
   run.tool_version = GPUREADY_VERSION;
   run.idea = bench::recorded_idea(options.idea);
   run.environment = bench::environment_of(machine, gpu, host);
-  const auto changes = child_environment(gpu);
+  const auto changes = bench::changes_for_stacks(gpu != nullptr ? *gpu->uuid : "");
   run.environment.variables = bench::recorded_variables(environ, changes);
   if (!options.idea.empty())  // where the idea is a variable, for bench promote --idea
     if (const auto value = host.environment(options.idea))
@@ -269,10 +149,10 @@ Result<Outcome> measured(BenchRunOptions& options, Host& host) {
   const auto check = [&](const char* when) {
     if (gpu == nullptr || options.no_check) return;
     progress.show(fmt::format("health of the GPU {}", when));
-    const GpuCheck result = check_gpu(*gpu);
+    const auto result = bench::check_gpu(*gpu->uuid, {.cancel = &interrupted()});
     outcome.sick |= result.sick;
-    if (result.sick || result.unknown)
-      run.notes.push_back(fmt::format("Check of the GPU {}: {}", when, result.conclusion));
+    if (result.finding)
+      run.notes.push_back(fmt::format("Check of the GPU {}: {}", when, *result.finding));
   };
   check("before the run");
   if (outcome.sick)
@@ -331,18 +211,10 @@ Result<Outcome> measured(BenchRunOptions& options, Host& host) {
   if (std::ranges::any_of(ran, &bench::RanRepeat::overlapped))
     run.protocol.startups_overlapped = true;
   if (options.until_percent && !interrupted())
-    for (const auto& stack : run.stacks)
-      if (const auto known = bench::uncertainty_of(stack);
-          stack.status == bench::StackStatus::ok && known && *known * 100 > *options.until_percent)
-        run.notes.push_back(
-            fmt::format("{} is known to {:.1f}% after {}: its repeats vary too "
-                        "much for {:g}%.",
-                        stack.name(), *known * 100, counted(stack.repeats.size(), "repeat"),
-                        *options.until_percent));
-  if (interrupted()) {  // under its own name: it does not belong to the tag
-    run.interrupted = true;
-    set_apart(run, kInterrupted);
-    run.notes.push_back(fmt::format("It was interrupted after {}.", counted(ran.size(), "repeat")));
+    for (auto& note : bench::notes_of_uncertainty(run.stacks, *options.until_percent / 100))
+      run.notes.push_back(std::move(note));
+  if (interrupted()) {
+    bench::set_interrupted(run, ran.size());
     return outcome;
   }
   double harness_ms = 0;
@@ -356,99 +228,30 @@ Result<Outcome> measured(BenchRunOptions& options, Host& host) {
   return outcome;
 }
 
-template <class T>
-inline constexpr bool kIsOptional = false;
-template <class T>
-inline constexpr bool kIsOptional<std::optional<T>> = true;
-
-// As on the command line; nothing for an option that was not given and has no value of its own.
-template <class T>
-std::vector<std::string> words_of(const Option& option, const T& value) {
-  const std::string name = option.name;
-  if constexpr (std::is_same_v<T, bool>) {
-    return value ? std::vector{name} : std::vector<std::string>{};
-  } else if constexpr (kIsOptional<T>) {
-    return value ? words_of(option, *value) : std::vector<std::string>{};
-  } else if constexpr (std::is_arithmetic_v<T>) {
-    const auto number = static_cast<double>(value);
-    const bool given =
-        !option.range || (option.range->least <= number && number <= option.range->most);
-    if (!given) return {};
-    const std::string text = fmt::format("{}", value);
-    return option.if_bare != nullptr ? std::vector{name + "=" + text} : std::vector{name, text};
-  } else if constexpr (std::is_same_v<T, std::string>) {
-    return value.empty() ? std::vector<std::string>{} : std::vector{name, value};
-  } else {
-    return value.empty() ? std::vector<std::string>{}
-                         : std::vector{name, fmt::format("{}", fmt::join(value, ","))};
-  }
-}
-
-// Of stacks and adapters, as they stand here.
-std::vector<std::pair<std::string, std::string>> stack_variables(const std::string& idea) {
-  const auto is_name = [](std::string_view name) {
-    return std::ranges::all_of(name, [](char c) { return is_letter_or_digit(c) || c == '_'; });
-  };
-  std::vector<std::pair<std::string, std::string>> variables;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text = *entry;
-    const std::string_view name = text.substr(0, text.find('='));
-    if (name.size() < text.size() && is_name(name) &&
-        (name.starts_with("BENCH_") || name.ends_with("_BENCH_CMD") || name == idea))
-      variables.emplace_back(name, text.substr(name.size() + 1));
-  }
-  return variables;
-}
-
 Result<Outcome> measured_elsewhere(BenchRunOptions& options, Host& host) {
   catch_interrupts();
   Outcome outcome;
-  if (!options.tag.empty()) TRY(bench::check_tag(options.tag));
-  outcome.replaced = TRY(runs_to_replace(host, options));
+  outcome.replaced = TRY(bench::runs_to_replace(host, options.folder, options.tag));
   TRY(check_places(options));
   bench::RemoteRun remote;
   remote.target = options.remote;
   remote.binary = helper_job({}).program;
   for (const Option& option : options.measuring)
-    std::visit(
-        [&](const auto* value) {
-          for (std::string& word : words_of(option, *value)) remote.args.push_back(std::move(word));
-        },
-        option.value);
-  remote.variables = stack_variables(options.idea);
+    for (std::string& word : as_words(option)) remote.args.push_back(std::move(word));
+  remote.variables = bench::variables_for_elsewhere(environ, options.idea);
   remote.limits.time = kLongestRemoteRun;
   ProgressLine progress(options.globals.quiet);
   progress.show("running on " + printable(options.remote));
   const std::string name = "the run of " + printable(options.remote);
   const std::string text = TRY(bench::run_remotely(remote, host, {.cancel = &interrupted()}));
   outcome.run = TRY(bench::read_run(text, name));
-  bench::RunRecord failed;
-  failed.tag = options.tag;
-  set_apart(failed, kFailed);
-  if (!options.tag.empty() && outcome.run.tag != options.tag && outcome.run.tag != failed.tag)
-    return fail(ErrorKind::bad_input, fmt::format("{} has the tag {}, not {}", name,
-                                                  printable(outcome.run.tag), options.tag));
-  if (options.add)
+  TRY(bench::accept_tag(outcome.run, options.tag, name));
+  if (options.tag.add)
     TRY(bench::check_same_work(host, options.folder, outcome.run.tag, outcome.run.workload));
-  const auto told = value::read_document<Envelope>(TRY(parse_json(text, name, text.size())), name);
-  outcome.exit = told && told->exit != Exit::interrupted ? told->exit : Exit::unknown;
+  outcome.exit = exit_elsewhere(
+      value::read_document<Envelope>(TRY(parse_json(text, name, text.size())), name));
   bench::add_git_state(outcome.run, host);  // the project is here
   return outcome;
-}
-
-Exit exit_of_error(ErrorKind kind) {
-  return kind == ErrorKind::device      ? Exit::unhealthy  // a sick GPU
-         : kind == ErrorKind::cancelled ? Exit::interrupted
-                                        : Exit::usage;
-}
-
-// Runs that it replaces go first thereafter, so that a tag never holds two workloads.
-Result<void> keep(const Outcome& outcome, const Json& doc, const BenchRunOptions& options) {
-  TRY(bench::save_run(options.folder, outcome.run, dump(doc)));
-  for (const std::string& path : outcome.replaced) TRY(live_storage().unlink(path));
-  if (options.compat && outcome.run.is_whole())
-    TRY(bench::save_as_pyc_suite(*options.compat, outcome.run));
-  return {};
 }
 
 int run_bench_run(BenchRunOptions& options) {
@@ -456,22 +259,14 @@ int run_bench_run(BenchRunOptions& options) {
   const auto host = make_live_host();
   auto outcome =
       options.remote.empty() ? measured(options, *host) : measured_elsewhere(options, *host);
-  if (!outcome) return complain(outcome.error(), exit_of_error(outcome.error().kind));
-  keep_what_is_better(*outcome, options);
-  if (const auto other = taken_meanwhile(*host, *outcome, options)) {
-    set_apart(outcome->run, "-" + outcome->run.id.substr(outcome->run.id.size() - 8));
-    outcome->replaced.clear();
-    outcome->run.notes.push_back(
-        fmt::format("The tag {} was taken meanwhile by {}; this run is kept with the tag {}.",
-                    options.tag, *other, outcome->run.tag));
-  }
+  if (!outcome) return complain(outcome.error(), exit_of_run_error(outcome.error().kind));
+  bench::settle_tag(*outcome, *host, options.folder, options.tag);
   Envelope envelope = begin_envelope("bench run");
   envelope.conclusion = conclusion_of(outcome->run);
-  const Exit exit = exit_of(BenchRun{outcome->run, options.stacks, outcome->sick});
-  envelope.exit = unless_interrupted(outcome->exit.value_or(exit), !outcome->run.is_whole());
+  envelope.exit = exit_of_run(BenchRun{outcome->run, options.stacks, outcome->sick}, outcome->exit);
   envelope.duration_ms = elapsed_ms(start);
   const Json doc = to_json(outcome->run, envelope);
-  const auto kept = keep(*outcome, doc, options);
+  const auto kept = bench::keep_run(options.folder, *outcome, dump(doc), options.compat);
   const int code = deliver(Delivery{.envelope = envelope,
                                     .json = [&] { return doc; },
                                     .terminal =
@@ -483,7 +278,7 @@ int run_bench_run(BenchRunOptions& options) {
                            options.globals);
   if (kept) return code;
   complain(kept.error());  // below the figures, which are not lost
-  return code == static_cast<int>(Exit::unhealthy) ? code : static_cast<int>(Exit::usage);
+  return exit_unkept(code);
 }
 
 Option count_option(const char* name, std::uint64_t& value, const char* help, double most) {
@@ -554,7 +349,7 @@ void declare_bench_run(CommandSpec& command) {
        .seconds = true},
       stack_option(options->stacks, "Only these stacks (default: all)"),
       {.name = "--tag",
-       .value = &options->tag,
+       .value = &options->tag.name,
        .help = "Name of the run (default: unique)",
        .type = "NAME"},
       {.name = "--idea",
@@ -602,9 +397,11 @@ void declare_bench_run(CommandSpec& command) {
        .value = &options->remote,
        .help = "Run on that machine by ssh; this program is copied there for the run",
        .type = "USER@HOST"},
-      {.name = "--replace", .value = &options->replace, .help = "Delete the tag's earlier runs"},
+      {.name = "--replace",
+       .value = &options->tag.replace,
+       .help = "Delete the tag's earlier runs"},
       {.name = "--add",
-       .value = &options->add,
+       .value = &options->tag.add,
        .help = "Add another run to an existing tag",
        .excludes = "--replace"},
       results_option(options->folder),

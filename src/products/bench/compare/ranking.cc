@@ -145,6 +145,18 @@ std::optional<double> uncertainty_of(const StackResult& stack) {
   return uncertainty_after(stack, repeats_of(stack).size());
 }
 
+std::vector<std::string> notes_of_uncertainty(const std::vector<StackResult>& stacks,
+                                              double until) {
+  std::vector<std::string> notes;
+  for (const auto& stack : stacks)
+    if (const auto known = uncertainty_of(stack);
+        stack.status == StackStatus::ok && known && *known > until)
+      notes.push_back(fmt::format(
+          "{} is known to {:.1f}% after {} repeats: its repeats vary too much for {:g}%.",
+          stack.name(), *known * 100, stack.repeats.size(), until * 100));
+  return notes;
+}
+
 std::vector<std::size_t> stacks_to_repeat(const std::vector<StackResult>& stacks, double until,
                                           std::size_t most) {
   std::vector<std::size_t> open;

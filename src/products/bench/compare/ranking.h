@@ -44,6 +44,9 @@ Ranking ranking_of(const RunRecord& run);
 // and nothing for fewer than two.
 std::optional<double> uncertainty_of(const StackResult& stack);
 
+// For each stack that its repeats did not make known to `until`, what they did.
+std::vector<std::string> notes_of_uncertainty(const std::vector<StackResult>& stacks, double until);
+
 // The stacks (by index) that further repeats teach something of: too few to exclude two states of
 // the machine, or not yet known to the share `until`, and within twice `most` repeats of it, since
 // few repeats show their noise badly. The fastest stays in beside them, so that each is compared

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "base/characters.h"
+#include "base/clock.h"
 #include "base/paths.h"
 #include "base/sha256.h"
 #include "base/text.h"
@@ -188,6 +189,40 @@ Result<RunRecord> import_run(std::string_view text, std::string_view name) {
       fmt::format("{} is not a document of gpuready, google/benchmark, nvbench, llama-bench, "
                   "hyperfine, asv or PyC's GPU suite",
                   name));
+}
+
+namespace {
+
+Result<void> check_figures(const RunRecord& run, const std::string& file) {
+  if (run.is_timed()) return {};
+  std::string why = "it holds none";
+  if (!run.stacks.empty()) {
+    const StackResult& first = run.stacks.front();
+    why = first.id + ": " + (first.reason.empty() ? "it has no time" : first.reason);
+  }
+  return fail(ErrorKind::bad_input,
+              printable(fmt::format("no result of {} has a measurement: {}", file, why)));
+}
+
+}  // namespace
+
+Result<RunRecord> import_file(Host& host, const std::string& file, const std::string& folder,
+                              const std::string& tag, std::int64_t now) {
+  auto run = TRY(read_run_file(host, file));
+  TRY(check_figures(run, file));
+  if (!tag.empty()) run.tag = tag;
+  TRY(check_tag(run.tag));
+  if (run.started_utc.empty()) {  // nvbench
+    run.started_utc = format_utc(now);
+    run.notes.emplace_back("The file holds no time; it was imported at the one given.");
+  }
+  TRY(check_same_work(host, folder, run.tag, run.workload));
+  for (const auto& [id, path] :
+       run_files_of(host, folder).value_or(std::vector<std::pair<std::string, std::string>>()))
+    if (id == run.id)
+      return fail(ErrorKind::bad_input,
+                  fmt::format("{} was imported already: {}", printable(file), path));
+  return run;
 }
 
 }  // namespace gpuready::bench

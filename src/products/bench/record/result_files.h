@@ -2,6 +2,8 @@
 // which holds the tag of the run that was made last.
 #pragma once
 
+#include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,5 +68,42 @@ Result<RunRecord> read_run_file(Host& host, const std::string& path);
 // The same of the folder of results: root believes only its own.
 Result<RunRecord> read_own_run_file(Host& host, const std::string& path);
 std::string tag_in_name(const std::string& path);  // empty: it is not called <id>__<tag>.json
+
+// What a run is asked to do with its tag.
+struct TagChoice {
+  std::string name = {};  // empty: one of its own
+  bool replace = false, add = false;
+};
+// A run that is not kept yet, and the files of the runs that go once it is.
+struct NewRun {
+  RunRecord run;
+  std::vector<std::string> replaced;
+};
+
+// The files of the tag that go once the run is kept; an error for a wrong tag, and if there are
+// some and the choice does not say what to do.
+Result<std::vector<std::string>> runs_to_replace(Host& host, const std::string& folder,
+                                                 const TagChoice& choice);
+
+// Its time, its id, and the tag, or one of its own from the digits of `drawn`.
+void name_run(RunRecord& run, const std::string& tag, std::chrono::system_clock::time_point now,
+              std::uint32_t drawn);
+
+// It does not belong to its tag, and has one beside it.
+void set_interrupted(RunRecord& run, std::size_t repeats);
+
+// Of a run that another machine made with this choice but for `add`, which it does not get; an
+// error for another tag names it `called`.
+Result<void> accept_tag(RunRecord& run, const TagChoice& choice, std::string_view called);
+
+// After the run. One that is not whole, or without a time, does not replace those that it was to
+// replace. One without a time does not belong to its tag, but for `add`: there it tells that a run
+// was lost. One whose tag was taken meanwhile gets another.
+void settle_tag(NewRun& made, Host& host, const std::string& folder, const TagChoice& choice);
+
+// Runs that it replaces go after it is kept, so that a failure loses none. `suite`: a folder for
+// save_as_pyc_suite(), which gets whole runs.
+Result<void> keep_run(const std::string& folder, const NewRun& made, std::string_view document,
+                      const std::optional<std::string>& suite, Storage& storage = live_storage());
 
 }  // namespace gpuready::bench

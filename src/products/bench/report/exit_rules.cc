@@ -56,6 +56,18 @@ constexpr ExitRule<bench::Promotion> kPromote[] = {
 }  // namespace
 
 Exit exit_of(const BenchRun& outcome) { return first_that_holds(kBenchRun, outcome); }
+Exit exit_elsewhere(const Result<Envelope>& told) {
+  return told && told->exit != Exit::interrupted ? told->exit : Exit::unknown;
+}
+Exit exit_of_run(const BenchRun& outcome, std::optional<Exit> elsewhere) {
+  return unless_interrupted(elsewhere ? *elsewhere : exit_of(outcome), !outcome.run.is_whole());
+}
+Exit exit_of_run_error(ErrorKind kind) {
+  return kind == ErrorKind::device      ? Exit::unhealthy  // a sick GPU
+         : kind == ErrorKind::cancelled ? Exit::interrupted
+                                        : Exit::usage;
+}
+
 Exit exit_of(const bench::Comparison& comparison) { return first_that_holds(kCompare, comparison); }
 Exit exit_of(const bench::Promotion& promotion) { return first_that_holds(kPromote, promotion); }
 

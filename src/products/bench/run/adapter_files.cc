@@ -9,6 +9,7 @@
 
 #include "base/paths.h"
 #include "base/sha256.h"
+#include "base/text.h"
 #include "bench/run/adapters.h"
 #include "host/atomic_file.h"
 #include "host/folders.h"
@@ -81,6 +82,14 @@ Result<std::string> place_adapters(const std::string& results, Host& host, Stora
               fmt::format("the adapters' scripts have no folder that only you can write: {}; name "
                           "one with --results or in XDG_CACHE_HOME",
                           refused->message));
+}
+
+Result<std::string> adapters_in(const std::string& folder, Host& host) {
+  auto path = host.real_path(folder);
+  if (path && host.status(*path + "/torch_eager.py")) return path;
+  return fail(ErrorKind::not_found, printable(folder) +
+                                        ": the adapters' scripts (torch_eager.py and others) are "
+                                        "missing; omit --scripts to use this program's");
 }
 
 }  // namespace gpuready::bench

@@ -15,4 +15,7 @@ namespace gpuready::bench {
 Result<std::string> place_adapters(const std::string& results, Host& host,
                                    Storage& storage = live_storage());
 
+// The absolute path of a folder that has adapters' scripts; an error for another one.
+Result<std::string> adapters_in(const std::string& folder, Host& host);
+
 }  // namespace gpuready::bench

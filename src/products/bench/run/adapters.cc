@@ -153,4 +153,34 @@ Result<std::vector<StackCommand>> stack_commands(std::span<const std::string> id
   return commands;
 }
 
+namespace {
+
+// As a word of shell_words(), and of a shell.
+std::string word_of(const std::string& text) {
+  const bool plain = !text.empty() && std::ranges::all_of(text, [](char c) {
+    return is_letter_or_digit(c) || std::string_view("_@%+=:,./-").contains(c);
+  });
+  return plain ? text : shell_quoted(text);
+}
+
+}  // namespace
+
+std::string exports_of(std::span<const StackCommand> all) {
+  std::string out;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const StackCommand& stack = all[i];
+    const char* variable = kAdapters[i].variable;
+    if (stack.command.empty()) {
+      out += fmt::format("# export {}='...'  # {}\n", variable, stack.cure);
+      continue;
+    }
+    std::vector<std::string> words;
+    for (const auto& [name, value] : stack.environment)
+      words.insert(words.end(), {"env", name + "=" + value});
+    for (const std::string& word : stack.command) words.push_back(word_of(word));
+    out += fmt::format("export {}={}\n", variable, shell_quoted(join(words, " ")));
+  }
+  return out;
+}
+
 }  // namespace gpuready::bench

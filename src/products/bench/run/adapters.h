@@ -50,4 +50,8 @@ Result<std::vector<StackCommand>> stack_commands(std::span<const std::string> id
                                                  const GetVariable& get, const std::string& program,
                                                  const std::string& scripts);
 
+// Of all known stacks, lines for a shell that export each one's variable; a stack without a command
+// is a comment that says how to get one.
+std::string exports_of(std::span<const StackCommand> all);
+
 }  // namespace gpuready::bench

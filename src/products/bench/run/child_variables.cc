@@ -4,11 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <vector>
 
+#include "base/characters.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "bench/run/request.h"
+#include "jobs/helper.h"
 #include "jobs/variables.h"
 
 namespace gpuready::bench {
@@ -70,7 +71,21 @@ bool of_the_contract(std::string_view name) {
   return std::ranges::any_of(all, [&](const auto& each) { return each.first == name; });
 }
 
+// In a POSIX shell.
+bool is_variable_name(std::string_view name) {
+  return !name.empty() && !is_digit(name.front()) &&
+         std::ranges::all_of(name, [](char c) { return is_letter_or_digit(c) || c == '_'; });
+}
+
 }  // namespace
+
+std::vector<VariableChange> changes_for_stacks(const std::string& uuid) {
+  auto changes = helper_job({}).env;
+  changes.emplace_back("PYTHONUNBUFFERED", "1");
+  changes.emplace_back("PYTHONDONTWRITEBYTECODE", "1");
+  if (!uuid.empty()) changes.emplace_back("CUDA_VISIBLE_DEVICES", uuid);
+  return changes;
+}
 
 bool is_given_to_stacks(std::string_view name) {
   if (is_basic_variable(name)) return true;
@@ -120,6 +135,19 @@ std::map<std::string, std::string> recorded_variables(const char* const* environ
       found.erase(name);
   }
   return found;
+}
+
+std::vector<std::pair<std::string, std::string>> variables_for_elsewhere(
+    const char* const* environment, std::string_view idea) {
+  std::vector<std::pair<std::string, std::string>> variables;
+  for (; *environment != nullptr; ++environment) {
+    const std::string_view text = *environment;
+    const auto name = text.substr(0, text.find('='));
+    if (name.size() < text.size() && is_variable_name(name) &&
+        (name.starts_with("BENCH_") || name.ends_with(kCommand) || name == idea))
+      variables.emplace_back(name, text.substr(name.size() + 1));
+  }
+  return variables;
 }
 
 }  // namespace gpuready::bench

@@ -7,10 +7,15 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace gpuready::bench {
 
-using VariableChanges = std::span<const std::pair<std::string, std::optional<std::string>>>;
+using VariableChange = std::pair<std::string, std::optional<std::string>>;
+using VariableChanges = std::span<const VariableChange>;
+
+// What keeps stacks from changing the machine, and shows them the one GPU; no GPU: an empty uuid.
+std::vector<VariableChange> changes_for_stacks(const std::string& uuid);
 
 // Which of our variables a stack's process gets (Job::keeps): those that any program needs, and
 // those that may change what a stack does. A stack that needs another one names it in its command:
@@ -32,5 +37,10 @@ std::string recorded_idea(std::string_view idea);
 // Variables of the contract (request.h) are left out: the workload and the protocol say the same.
 std::map<std::string, std::string> recorded_variables(const char* const* environment,
                                                       VariableChanges changes);
+
+// Those of `environment` that a run on another machine has, too: of stacks and adapters, and the
+// one of --idea. Only names that a shell exports.
+std::vector<std::pair<std::string, std::string>> variables_for_elsewhere(
+    const char* const* environment, std::string_view idea);
 
 }  // namespace gpuready::bench

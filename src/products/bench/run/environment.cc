@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 #include <span>
 
@@ -9,6 +10,7 @@
 #include "base/paths.h"
 #include "base/text.h"
 #include "jobs/variables.h"
+#include "machine/gpu_choice.h"
 
 namespace gpuready::bench {
 namespace {
@@ -84,6 +86,18 @@ bool is_our_repository(Host& host) {
 }
 
 }  // namespace
+
+Result<const Gpu*> gpu_of_stacks(const Machine& machine, const std::string& name) {
+  const auto is_for_cuda = [](const Gpu& gpu) { return gpu.uuid && gpu.uuid->starts_with("GPU-"); };
+  if (name.empty()) {
+    const auto first = std::ranges::find_if(machine.gpus, is_for_cuda);
+    return first == machine.gpus.end() ? nullptr : &*first;
+  }
+  const Gpu* gpu = TRY(gpu_named(machine, "--gpu", name));
+  if (is_for_cuda(*gpu)) return gpu;
+  return fail(ErrorKind::bad_input, fmt::format("--gpu {}: {} is not a GPU that CUDA uses",
+                                                printable(name), printable(gpu->name)));
+}
 
 Environment environment_of(const Machine& machine, const Gpu* gpu, Host& host) {
   Environment environment;

@@ -7,6 +7,10 @@
 
 namespace gpuready::bench {
 
+// The GPU that the stacks see: the one of this name, as --gpu takes it, else the first that CUDA
+// uses; nothing without one. An error for a name of another GPU.
+Result<const Gpu*> gpu_of_stacks(const Machine& machine, const std::string& name);
+
 // All but the variables. `gpu`: the one that the stacks see; null for the CPU.
 Environment environment_of(const Machine& machine, const Gpu* gpu, Host& host);
 

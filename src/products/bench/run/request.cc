@@ -151,6 +151,14 @@ Result<Request> complete(Request r) {
   return r;
 }
 
+Result<Request> request_of(Request sizes, std::string_view task, std::string_view device,
+                           std::string_view dtype, bool has_gpu) {
+  sizes.task = *task_from(task);
+  sizes.device = !device.empty() ? device : has_gpu ? "cuda" : "cpu";
+  sizes.dtype = dtype.empty() ? default_dtype(sizes.device) : *dtype_from(dtype);
+  return complete(sizes);
+}
+
 Workload workload_of(const Request& request) {
   Workload workload;
   workload.name = to_string(request.task);

@@ -54,6 +54,11 @@ struct Request {
 // checked: more than 2^31 elements in a tensor, rows longer than 32768 in mlp.
 Result<Request> complete(Request request);
 
+// The request by what a command line names: a task, a device and a dtype, the last two empty for
+// those of a machine that has a GPU for CUDA or has not.
+Result<Request> request_of(Request sizes, std::string_view task, std::string_view device,
+                           std::string_view dtype, bool has_gpu);
+
 // The record's description: shape, rows, elements, FLOPs and bytes of one iteration.
 Workload workload_of(const Request& request);
 

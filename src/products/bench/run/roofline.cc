@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <thread>
+
+#include "base/cpu/cpus.h"
 
 namespace gpuready::bench {
 namespace {

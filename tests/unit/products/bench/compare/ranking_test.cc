@@ -225,6 +225,24 @@ TEST(BenchRanking, KnowsHowWellATimeIsKnown) {
   EXPECT_FALSE(uncertainty_of(run.stacks[0]));
 }
 
+TEST(BenchRanking, NotesStacksThatTheirRepeatsDidNotMakeKnown) {
+  RunRecord run = run_of("r", {1});
+  run.stacks.clear();
+  add(run, "four", {1000, 1000 * std::exp(0.01), 1000 * std::exp(0.02), 1000 * std::exp(0.03)});
+  const double known = *uncertainty_of(run.stacks[0]);  // 3.84%, as above
+  add(run, "failed", {1000, 1500, 1000, 1500});
+  run.stacks[1].status = StackStatus::error;
+  add(run, "once", {1000});
+  add(run, "still", {1000, 1000, 1000, 1000});
+  using Notes = std::vector<std::string>;
+  EXPECT_EQ(notes_of_uncertainty(run.stacks, 0.025),
+            Notes{"four is known to 3.8% after 4 repeats: its repeats vary too much for 2.5%."});
+  EXPECT_EQ(notes_of_uncertainty(run.stacks, known * 0.999).size(), 1u);
+  EXPECT_EQ(notes_of_uncertainty(run.stacks, known), Notes{});
+  run.stacks[0].display_name = "Four";
+  EXPECT_TRUE(notes_of_uncertainty(run.stacks, 0.01).at(0).starts_with("Four is known to 3.8% "));
+}
+
 // Repeats that end when the times are known within 2% tell equal stacks apart no more often than
 // the stated 1%.
 TEST(BenchRanking, EndingEarlyKeepsTheError) {

@@ -4,8 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 
 #include "base/text.h"
+#include "bench/record/result_files.h"
+#include "unit/products/bench/runs.h"
 
 namespace gpuready::bench {
 namespace {
@@ -340,6 +344,88 @@ TEST(BenchImport, NonNumbersInTextStay) {
   EXPECT_EQ(without_non_numbers(R"({"NaN": "-inf \" nan", "a": -Infinity, "b": [nan, 1e5, true]})"),
             R"({"NaN": "-inf \" nan", "a": null, "b": [null, 1e5, true]})");
   EXPECT_EQ(without_non_numbers("\"\\"), "\"\\");
+}
+
+// A file beside the folder of results, as `bench import` gets it.
+class BenchImportFile : public ::testing::Test {
+ protected:
+  BenchImportFile() { EXPECT_NE(::mkdtemp(folder_.data()), nullptr); }
+  ~BenchImportFile() override { std::filesystem::remove_all(folder_); }
+  Result<RunRecord> import(const std::string& tag = "") {
+    return import_file(*make_live_host(), file_, folder_ + "/results", tag, 1'772'366'400);
+  }
+  void write(std::string_view text) { std::ofstream(file_) << text; }
+  void keep(const RunRecord& run) {
+    ASSERT_TRUE(save_run(
+        folder_ + "/results", run,
+        dump(
+            Json{{"schema", "gpuready.bench-run"}, {"schema_version", 1}, {"run", to_json(run)}})));
+  }
+  std::string refused(const std::string& tag = "") {
+    const auto run = import(tag);
+    if (run) return "imported as " + run->tag;
+    EXPECT_EQ(run.error().kind, ErrorKind::bad_input);
+    return run.error().message;
+  }
+  std::string folder_ = std::string(GPUREADY_BINARY_DIR) + "/importXXXXXX";
+  std::string file_ = "result.v2.json";
+  void SetUp() override { file_ = folder_ + "/" + file_; }
+};
+
+constexpr std::string_view kTimed = R"({"context": {"date": "2024-05-01T14:00:00+02:00"},
+  "benchmarks": [{"name": "A", "run_type": "iteration", "real_time": 2, "time_unit": "ms"}]})";
+
+TEST_F(BenchImportFile, HasTheTagThatIsGivenOrTheFilesName) {
+  write(kTimed);
+  const auto run = import();
+  ASSERT_TRUE(run) << run.error().message;
+  EXPECT_EQ(run->tag, "result.v2");
+  EXPECT_EQ(run->started_utc, "2024-05-01T12:00:00Z");
+  EXPECT_TRUE(run->notes.empty());
+  EXPECT_EQ(refused("mine"), "imported as mine");
+  EXPECT_TRUE(refused("a b").starts_with("a b is not a tag: ")) << refused("a b");
+}
+
+TEST_F(BenchImportFile, WithoutATimeHasThatOfItsImport) {
+  write(R"({"context": {}, "benchmarks": [
+    {"name": "A", "run_type": "iteration", "real_time": 2, "time_unit": "ms"}]})");
+  const auto run = import();
+  ASSERT_TRUE(run) << run.error().message;
+  EXPECT_EQ(run->started_utc, "2026-03-01T12:00:00Z");
+  EXPECT_EQ(run->notes,
+            std::vector<std::string>{"The file holds no time; it was imported at the one given."});
+}
+
+TEST_F(BenchImportFile, WithoutAMeasurementIsRefusedWithTheCauseOfTheFirst) {
+  write(R"({"context": {}, "benchmarks": [
+    {"name": "A", "run_type": "iteration", "error_occurred": true, "error_message": "no memory",
+     "real_time": 0, "time_unit": "ms"}]})");
+  EXPECT_EQ(refused(), "no result of " + file_ + " has a measurement: A: no memory");
+  RunRecord run = run_of("r1", {});
+  write(dump(Json{{"schema", "gpuready.bench-run"}, {"schema_version", 1}, {"run", to_json(run)}}));
+  EXPECT_EQ(refused(), "no result of " + file_ + " has a measurement: gpuready: it has no time");
+  run.stacks.clear();
+  write(dump(Json{{"schema", "gpuready.bench-run"}, {"schema_version", 1}, {"run", to_json(run)}}));
+  EXPECT_EQ(refused(), "no result of " + file_ + " has a measurement: it holds none");
+}
+
+TEST_F(BenchImportFile, IsImportedOnceWhateverTheTag) {
+  write(kTimed);
+  const auto run = import("mine");
+  ASSERT_TRUE(run);
+  keep(*run);
+  for (const char* tag : {"mine", "other"})
+    EXPECT_EQ(refused(tag),
+              file_ + " was imported already: " + folder_ + "/results/" + run->id + "__mine.json");
+}
+
+TEST_F(BenchImportFile, IsOfTheTagsWork) {
+  write(kTimed);
+  keep(run_of("r1", {1}));  // its tag is "test"
+  EXPECT_EQ(refused("test"),
+            "the tag test holds runs of mlp batch 64 hidden 2048, bf16, cuda (r1), and this one is "
+            "of , cpu: give it another tag");
+  EXPECT_EQ(refused("other"), "imported as other");
 }
 
 }  // namespace

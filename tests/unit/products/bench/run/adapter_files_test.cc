@@ -107,5 +107,23 @@ TEST(AdapterFiles, StandWhereNobodyElseCanWrite) {
   ::unsetenv("XDG_CACHE_HOME");
 }
 
+TEST(AdapterFiles, OfAGivenFolderAreScriptsAndItsPathIsAbsolute) {
+  const auto host = make_live_host();
+  Folder folder;
+  const auto link = folder.path + "/link";
+  std::filesystem::create_directory_symlink(folder.path, link);
+  for (const std::string& path : {folder.path, folder.path + "/nowhere"}) {
+    const auto missing = adapters_in(path, *host);
+    ASSERT_FALSE(missing);
+    EXPECT_EQ(missing.error().kind, ErrorKind::not_found);
+    EXPECT_EQ(missing.error().message,
+              path +
+                  ": the adapters' scripts (torch_eager.py and others) are missing; omit "
+                  "--scripts to use this program's");
+  }
+  std::ofstream(folder.path + "/torch_eager.py") << "x";
+  EXPECT_EQ(adapters_in(link, *host), std::filesystem::canonical(folder.path).string());
+}
+
 }  // namespace
 }  // namespace gpuready::bench

@@ -71,5 +71,49 @@ TEST(ChildVariables, AreAsTheChildGetsThem) {
   EXPECT_TRUE(recorded_variables(nullptr, {}).empty());
 }
 
+TEST(ChildVariables, StacksSeeTheOneGpuAndWriteNothingBesideTheirSources) {
+  const std::vector<VariableChange> always = {{"CUDA_MPS_PIPE_DIRECTORY", "/dev/null"},
+                                              {"NCCL_NVLS_ENABLE", "0"},
+                                              {"PYTHONUNBUFFERED", "1"},
+                                              {"PYTHONDONTWRITEBYTECODE", "1"}};
+  EXPECT_EQ(changes_for_stacks(""), always);
+  auto with_gpu = always;
+  with_gpu.emplace_back("CUDA_VISIBLE_DEVICES", "GPU-1");
+  EXPECT_EQ(changes_for_stacks("GPU-1"), with_gpu);
+}
+
+TEST(ChildVariables, AnotherMachineGetsThoseOfStacksAndTheIdea) {
+  using Variables = std::vector<std::pair<std::string, std::string>>;
+  const char* const environment[] = {"BENCH_TORCH_COMPILE_MODE=a=b",
+                                     "BENCH_EMPTY=",
+                                     "BENCHMARK=1",
+                                     "MY_BENCH_X=1",
+                                     "TVM_BENCH_CMD=python3 'x y.py'",
+                                     "_BENCH_CMD=y",
+                                     "TVM_BENCH_CMDS=1",
+                                     "POOL=1",
+                                     "XLA_FLAGS=1",
+                                     "HOME=/root",
+                                     nullptr};
+  const Variables stacks = {{"BENCH_TORCH_COMPILE_MODE", "a=b"},
+                            {"BENCH_EMPTY", ""},
+                            {"TVM_BENCH_CMD", "python3 'x y.py'"},
+                            {"_BENCH_CMD", "y"}};
+  EXPECT_EQ(variables_for_elsewhere(environment, ""), stacks);
+  EXPECT_EQ(variables_for_elsewhere(environment, "commit"), stacks);
+  auto with_idea = stacks;
+  with_idea.emplace_back("POOL", "1");
+  EXPECT_EQ(variables_for_elsewhere(environment, "POOL"), with_idea);
+}
+
+// What a shell refuses to export would end the whole command there.
+TEST(ChildVariables, AnotherMachineGetsOnlyNamesOfAShell) {
+  const char* const environment[] = {
+      "=C:=C:",      "BENCH_A.B=1",    "BENCH_%=1",  "7Z_BENCH_CMD=7z",
+      "BENCH_x()=1", "a-b_BENCH_CMD=", "BENCH_NONE", nullptr};
+  for (const char* idea : {"", "7Z_BENCH_CMD", "BENCH_NONE"})
+    EXPECT_TRUE(variables_for_elsewhere(environment, idea).empty()) << idea;
+}
+
 }  // namespace
 }  // namespace gpuready::bench

@@ -34,5 +34,40 @@ TEST(GitState, IsAskedOnlyOfAnOwnRepository) {
   EXPECT_EQ(started(0, 0), 0u);
 }
 
+Gpu gpu(int index, const char* name, std::optional<std::string> uuid) {
+  Gpu one;
+  one.index = index;
+  one.name = name;
+  one.uuid = std::move(uuid);
+  return one;
+}
+
+TEST(GpuOfStacks, IsTheFirstOfCudaOrTheOneThatIsNamed) {
+  Machine machine;
+  EXPECT_EQ(gpu_of_stacks(machine, ""), nullptr);
+  machine.gpus = {gpu(0, "AMD Instinct MI300X", "0x1234"), gpu(1, "Intel Arc A770", std::nullopt)};
+  EXPECT_EQ(gpu_of_stacks(machine, ""), nullptr);
+  machine.gpus.push_back(gpu(2, "NVIDIA H200", "GPU-22222222"));
+  machine.gpus.push_back(gpu(3, "NVIDIA L4", "GPU-33333333"));
+  EXPECT_EQ(gpu_of_stacks(machine, ""), &machine.gpus[2]);
+  EXPECT_EQ(gpu_of_stacks(machine, "2"), &machine.gpus[2]);
+  EXPECT_EQ(gpu_of_stacks(machine, "GPU-3"), &machine.gpus[3]);
+}
+
+TEST(GpuOfStacks, IsNoneThatCudaDoesNotUse) {
+  Machine machine;
+  machine.gpus = {gpu(0, "AMD Instinct MI300X", "0x1234"), gpu(1, "Intel\x1b Arc", std::nullopt),
+                  gpu(2, "NVIDIA H200", "GPU-22222222")};
+  for (const auto& [name, message] :
+       {std::pair{"0", "--gpu 0: AMD Instinct MI300X is not a GPU that CUDA uses"},
+        {"1", "--gpu 1: Intel? Arc is not a GPU that CUDA uses"}}) {
+    const auto found = gpu_of_stacks(machine, name);
+    ASSERT_FALSE(found) << name;
+    EXPECT_EQ(found.error().kind, ErrorKind::bad_input);
+    EXPECT_EQ(found.error().message, message);
+  }
+  EXPECT_FALSE(gpu_of_stacks(machine, "5"));
+}
+
 }  // namespace
 }  // namespace gpuready::bench

@@ -26,6 +26,34 @@ TEST(Request, DefaultsAreThePlaybooks) {
   EXPECT_EQ(from({{"BENCH_DEVICE", "cpu"}})->dtype, Dtype::fp32);
 }
 
+TEST(Request, DeviceAndDtypeAreThoseNamedOrTheMachines) {
+  const auto asked = [](const char* device, const char* dtype, bool has_gpu) {
+    const auto request = request_of({}, "mlp", device, dtype, has_gpu);
+    return request ? fmt::format("{} {}", request->device, to_string(request->dtype))
+                   : request.error().message;
+  };
+  EXPECT_EQ(asked("", "", true), "cuda fp16");
+  EXPECT_EQ(asked("", "", false), "cpu fp32");
+  EXPECT_EQ(asked("cpu", "", true), "cpu fp32");
+  EXPECT_EQ(asked("cuda", "", false), "cuda fp16");
+  EXPECT_EQ(asked("vulkan", "", true), "vulkan fp32");
+  EXPECT_EQ(asked("", "bfloat16", true), "cuda bf16");
+  EXPECT_EQ(asked("cuda", "fp32", true), "cuda fp32");
+  EXPECT_EQ(asked("cpu", "half", false), "cpu fp16");
+}
+
+TEST(Request, ATaskGetsItsSizesAndImpossibleOnesAreRefused) {
+  Request sizes;
+  sizes.m = 3;
+  const auto gemm = request_of(sizes, "gemm", "cpu", "", false);
+  ASSERT_TRUE(gemm);
+  EXPECT_EQ(gemm->task, Task::gemm);
+  EXPECT_EQ(gemm->m, 3u);
+  EXPECT_GT(gemm->n, 0u);
+  sizes.m = kMostElements;
+  EXPECT_FALSE(request_of(sizes, "gemm", "cpu", "", false));
+}
+
 TEST(Request, GoesThroughVariablesAndBack) {
   Request asked;
   asked.task = Task::gemm;

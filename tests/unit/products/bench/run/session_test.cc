@@ -1,5 +1,6 @@
 // Hostile adapters: each fails in its own way, and none costs a good one's results.
 #include "bench/run/session.h"
+#include "base/text.h"
 
 #include <gtest/gtest.h>
 
@@ -11,6 +12,7 @@
 #include <set>
 #include <string>
 
+#include "base/text.h"
 #include "bench/run/adapter_run.h"
 
 namespace gpuready::bench {
@@ -488,6 +490,45 @@ TEST(Adapters, VariablesStandInForOurs) {
   EXPECT_FALSE(stack_commands(unknown, get, "", ""));
   const std::vector<std::string> twice = {"tvm", "tvm"};
   EXPECT_FALSE(stack_commands(twice, get, "", ""));
+}
+
+// What a shell reads of a line is the variable, and what shell_words() reads of that is the
+// command.
+TEST(Adapters, ExportsAreOfAllStacksAndKeepEachWord) {
+  const auto get = [](const std::string& name) -> std::optional<std::string> {
+    if (name == "TVM_BENCH_CMD")
+      return R"(my\ tvm 'a b' "it's" '' '$x;y' 'a	b' p=1,2/x_y-z:@%+)";
+    return std::nullopt;
+  };
+  const auto all = stack_commands({}, get, "/bin/gpuready", "/scripts");
+  ASSERT_TRUE(all);
+  const std::string text = exports_of(*all);
+  const auto exported = lines(text);
+  ASSERT_EQ(exported.size(), known_adapters().size());
+  const auto line_of = [&](std::string_view id) {
+    for (std::size_t i = 0; i < exported.size(); ++i)
+      if (known_adapters()[i].id == id) return std::string(exported[i]);
+    return std::string();
+  };
+  EXPECT_EQ(line_of("gpuready"),
+            "export GPUREADY_BENCH_CMD='/bin/gpuready bench adapter --stack gpuready'");
+  EXPECT_EQ(line_of("torch_eager"),
+            "export TORCH_EAGER_BENCH_CMD='python3 -I -B -u /scripts/torch_eager.py'");
+  EXPECT_EQ(line_of("torch_compile_graphs"),
+            "export TORCH_COMPILE_GRAPHS_BENCH_CMD='env BENCH_TORCH_COMPILE_MODE=reduce-overhead "
+            "python3 -I -B -u /scripts/torch_compile.py'");
+  EXPECT_EQ(line_of("glow"),
+            "# export GLOW_BENCH_CMD='...'  # set GLOW_BENCH_CMD to a command for it");
+  const auto tvm = shell_words(line_of("tvm"));
+  ASSERT_TRUE(tvm);
+  ASSERT_EQ(tvm->size(), 2u);
+  const std::string start = "TVM_BENCH_CMD=";
+  ASSERT_TRUE((*tvm)[1].starts_with(start)) << (*tvm)[1];
+  EXPECT_EQ((*tvm)[1].substr(start.size()),
+            R"('my tvm' 'a b' 'it'\''s' '' '$x;y' 'a	b' p=1,2/x_y-z:@%+)");
+  EXPECT_EQ(
+      shell_words((*tvm)[1].substr(start.size())),
+      (std::vector<std::string>{"my tvm", "a b", "it's", "", "$x;y", "a\tb", "p=1,2/x_y-z:@%+"}));
 }
 
 TEST(Adapters, EveryScriptOfTheTableIsThere) {
