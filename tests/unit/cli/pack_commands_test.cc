@@ -419,6 +419,7 @@ TEST_F(PackCommands, AdoptPublishesArchivesOfANewerVersion) {
   EXPECT_EQ(pack::parse_manifest(read("release/manifest.json"), "m").value().version, "1.1");
   EXPECT_FALSE(fs::exists("release/.gpuready-adopt"));
   EXPECT_EQ(adopt("1.0").exit, 2) << "an older version";
+  EXPECT_FALSE(fs::exists("release/.gpuready-adopt")) << "refused before the work";
   EXPECT_EQ(adopt("1.1").exit, 2) << "the same version";
   EXPECT_EQ(adopt("1.2").exit, 0);
   const auto all = run({"adopt", "libs-more.tar.gz", "--name", "libs", "--version", "1.3", "--key",

@@ -14,6 +14,7 @@
 
 #include "base/descriptor.h"
 #include "cli/terminal.h"
+#include "machine/gpu_choice.h"
 #include "pack/cli/pack_machine.h"
 #include "pack/cli/password.h"
 #include "test_paths.h"
@@ -335,6 +336,33 @@ TEST_F(PackOptions, AMachineIsDescribedByItsGpus) {
   EXPECT_FALSE(machine->mark || machine->glibc || machine->cpu) << "it is not this one";
   EXPECT_EQ(told(machine_for({.gpus = {"8.6"}, .driver = "new"})),
             told(version_option("--driver", "new")));
+}
+
+TEST_F(PackOptions, AGpuOfThisMachineIsItsArchitecture) {
+  Machine machine;
+  for (const auto& [index, address, capability, gfx] : {std::tuple(0, "17:00.0", "8.6", ""),
+                                                        {1, "18:00.0", "", "gfx942"},
+                                                        {2, "19:00.0", "", ""},
+                                                        {3, "1a:00.0", "new", ""}}) {
+    auto& gpu = machine.gpus.emplace_back();
+    gpu.index = index;
+    gpu.pci = *parse_pci_address(address);
+    if (*capability != 0) gpu.compute_capability = capability;
+    if (*gfx != 0) gpu.gfx_target = gfx;
+  }
+  const auto on = [&](const std::string& word) {
+    const auto targets = targets_on(machine, "--gpu", word);
+    if (!targets) return targets.error().message;
+    std::string all;
+    for (const auto& target : *targets) all += target.name() + " ";
+    return all;
+  };
+  EXPECT_EQ(on("17:00.0"), "8.6 ");
+  EXPECT_EQ(on("18:00.0"), "gfx942 ");
+  EXPECT_EQ(on("19:00.0"), "--gpu 19:00.0: the capability of this GPU is not known");
+  EXPECT_EQ(on("1a:00.0"), "--gpu 1a:00.0: the capability of this GPU is not known");
+  EXPECT_EQ(on("H100"), "9.0 ") << "a model that is not here";
+  EXPECT_EQ(on("no such GPU"), gpus_named(machine, "--gpu", "no such GPU").error().message);
 }
 
 TEST_F(PackOptions, AMachineIsThisOneUnlessGpusOrARecordingAreNamed) {
