@@ -78,6 +78,10 @@ struct HugePagesRequest {
   std::uint64_t bytes = 0;
   std::uint64_t page_bytes = 2u << 20;
 };
+// `page_size`: "2M" or "1G".
+inline HugePagesRequest huge_pages(std::uint64_t gib, std::string_view page_size) {
+  return {gib << 30, std::uint64_t{1} << (page_size == "1G" ? 30 : 21)};
+}
 
 struct AttachRequest {
   std::string name;

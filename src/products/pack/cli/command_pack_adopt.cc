@@ -1,6 +1,3 @@
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <memory>
 
 #include "base/clock.h"
@@ -18,9 +15,10 @@ namespace {
 
 struct PackAdoptOptions {
   Globals globals;
-  std::vector<std::string> archives, exclude, system, waived;
+  std::vector<std::string> archives, exclude;
+  pack::AdoptedRelease named;
   std::string key, to;
-  std::optional<std::string> recipe, name, version, password_file;
+  std::optional<std::string> recipe, password_file;
   unsigned level = 9;
 };
 
@@ -28,40 +26,13 @@ std::vector<std::string> files_of_archive(const std::string& text) {
   return {text, text.substr(text.find('=') + 1)};
 }
 
-Result<pack::Recipe> recipe_of(Host& host, const PackAdoptOptions& options) {
-  pack::Recipe recipe;
-  if (options.recipe) recipe = TRY(read_recipe(host, *options.recipe, false));
-  if (!options.recipe && (!options.name || !options.version))
-    return fail(ErrorKind::bad_input, "name a --recipe, or --name and --version");
-  recipe.name = options.name.value_or(recipe.name);
-  recipe.version = options.version.value_or(recipe.version);
-  recipe.system_libraries.insert(recipe.system_libraries.end(), options.system.begin(),
-                                 options.system.end());
-  for (const auto& text : options.waived) recipe.waivers.push_back(TRY(pack::parse_waiver(text)));
-  if (const auto wrong = pack::wrong_with_name(recipe.name))
-    return fail(ErrorKind::bad_input, fmt::format("--name {}: {}", recipe.name, *wrong));
-  if (!parse_version(recipe.version))
-    return fail(ErrorKind::bad_input,
-                fmt::format("--version {}: a version is digits and dots", recipe.version));
-  return recipe;
-}
-
 Result<PublishReport> adopt(const PackAdoptOptions& options) {
   const auto host = make_live_host();
-  auto recipe = TRY(recipe_of(*host, options));
-  std::vector<pack::ExistingPackage> packages;
-  for (const auto& text : options.archives) {
-    packages.push_back(TRY(pack::parse_existing_package(text)));
-    const auto& variant = packages.back().variant;
-    if (std::ranges::count(packages, variant, &pack::ExistingPackage::variant) > 1)
-      return fail(ErrorKind::bad_input,
-                  fmt::format("two archives are the variant {}: write VARIANT=FILE", variant));
-  }
-  for (const auto& variant : recipe.variants)
-    if (std::ranges::find(packages, variant.name, &pack::ExistingPackage::variant) ==
-        packages.end())
-      return fail(ErrorKind::bad_input, fmt::format("{}: there is no archive of variant {}",
-                                                    *options.recipe, variant.name));
+  std::optional<pack::Recipe> written;
+  if (options.recipe) written = TRY(read_recipe(*host, *options.recipe, false));
+  auto recipe = TRY(pack::adopted_recipe(written, options.named));
+  const auto packages =
+      TRY(pack::parse_existing_packages(options.archives, recipe, options.recipe.value_or("")));
   const auto key = TRY(read_secret_key(*host, options.key, options.password_file));
   TRY(make_named_folder("--to", options.to));
   TRY(pack::check_version(*host, recipe, key.public_key(), options.to));
@@ -111,11 +82,11 @@ void declare_pack_adopt(CommandSpec& command) {
        .type = "FILE",
        .files = Files::read},
       {.name = "--name",
-       .value = &options->name,
+       .value = &options->named.name,
        .help = "The package's name (default: the recipe's)",
        .type = "NAME"},
       {.name = "--version",
-       .value = &options->version,
+       .value = &options->named.version,
        .help = "Its version, higher than the previous one (default: the recipe's)",
        .type = "VERSION"},
       signing_key_option(options->key),
@@ -127,12 +98,12 @@ void declare_pack_adopt(CommandSpec& command) {
        .type = "LIST",
        .commas = true},
       {.name = "--system",
-       .value = &options->system,
+       .value = &options->named.system_libraries,
        .help = "Libraries that the machine provides",
        .type = "LIST",
        .commas = true},
       {.name = "--waive",
-       .value = &options->waived,
+       .value = &options->named.waivers,
        .help = "Accept what is wrong with a file (a pattern), for this reason",
        .type = "FILE=REASON"},
       level_option(options->level),

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <memory>
 
@@ -31,10 +30,7 @@ struct PackBuildOptions {
 Result<BuildReport> build(const PackBuildOptions& options) {
   const auto host = make_live_host();
   const auto recipe = TRY(read_recipe(*host, options.recipe));
-  for (const auto& name : options.variants)
-    if (std::ranges::find(recipe.variants, name, &pack::VariantRecipe::name) ==
-        recipe.variants.end())
-      return fail(ErrorKind::bad_input, fmt::format("{} has no variant {}", options.recipe, name));
+  const auto variants = TRY(pack::variants_named(recipe, options.variants, options.recipe));
   TRY(make_named_folder("--out", options.out));
   ProgressLine line(options.globals.quiet);
   pack::BuildOptions how;
@@ -47,12 +43,8 @@ Result<BuildReport> build(const PackBuildOptions& options) {
   };
   how.watch.cancel = &interrupted();
   BuildReport report{recipe.name, recipe.version, options.out, {}};
-  for (const auto& variant : recipe.variants) {
-    if (!options.variants.empty() &&
-        std::ranges::find(options.variants, variant.name) == options.variants.end())
-      continue;
+  for (const auto& variant : variants)
     report.variants.push_back(TRY(pack::build_variant(*host, recipe, variant, how)));
-  }
   return report;
 }
 

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <memory>
 
 #include "base/clock.h"
@@ -25,40 +24,18 @@ struct PackExplainOptions {
   std::optional<std::string> driver, cuda;
 };
 
-// "12" is 12.0, as CUDA's versions are written.
-Result<std::optional<Version>> cuda_option(const std::optional<std::string>& text) {
-  auto version = TRY(version_option("--cuda", text));
-  if (version && version->parts.size() == 1) version->parts.push_back(0);
-  return version;
-}
-
-// Each kind once.
-Result<std::vector<ExplainedGpu>> kinds_of(const pack::SelectMachine& machine) {
-  std::vector<ExplainedGpu> kinds;
-  for (const auto& gpu : machine.gpus)
-    if (std::ranges::find(kinds, gpu.target, &ExplainedGpu::gpu) == kinds.end())
-      kinds.push_back({gpu.target, gpu.text()});
-  if (kinds.empty())
-    return fail(ErrorKind::no_device,
-                "found no GPU of a known architecture that programs can use: name one with --gpu");
-  return kinds;
-}
-
 Result<int> run_pack_explain(const PackExplainOptions& options) {
   const auto start = Clock::now();
   const auto host = make_live_host();
   if (!is_url(options.path)) TRY(host->status(options.path));
-  auto machine = TRY(machine_for({.gpus = options.gpus, .replay = options.globals.replay}));
+  const auto machine = TRY(machine_for({.gpus = options.gpus, .replay = options.globals.replay}));
   auto gpus = kinds_of(machine);
   if (!gpus) return complain(gpus.error(), Exit::required_absent);
   const auto driver = TRY(version_option("--driver", options.driver));
-  const auto cuda = TRY(cuda_option(options.cuda));
-  // What is named goes before what the machine says; its CUDA then follows from the driver.
-  if (driver) machine.driver = {.version = driver, .cuda = {}};
-  if (cuda) machine.driver.cuda = cuda;
-
+  const auto cuda = TRY(version_option("--cuda", options.cuda));
   const auto inspection = TRY(inspect_shown(*host, options.path, options.globals.quiet));
-  const Explanation explanation = explain_all(inspection, std::move(*gpus), machine.driver);
+  const Explanation explanation =
+      explain_all(inspection, std::move(*gpus), driver_named(machine.driver, driver, cuda));
   Envelope envelope = begin_envelope("pack explain");
   envelope.exit = exit_of(explanation);
   return deliver_report(envelope, explanation, start, options.globals);

@@ -1,14 +1,10 @@
-#include <fmt/format.h>
-
 #include <memory>
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "base/units.h"
 #include "cli/deliver_report.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
-#include "host/atomic_file.h"
 #include "pack/cli/pack_commands.h"
 #include "pack/cli/pack_machine.h"
 #include "pack/cli/pack_options.h"
@@ -30,19 +26,6 @@ struct PackInstallOptions {
   bool dry_run = false, no_load_test = false, verify = false;
   double wait = kUsualWaitSeconds;
   double fetch_time = std::chrono::duration<double>(pack::kUsualFetchLimit).count();
-};
-
-// "fetching 412 MiB of 1.0 GiB, 52 MB/s"
-struct Progress {
-  ProgressLine& line;
-  Clock::time_point start = Clock::now();
-  void operator()(std::string_view step, std::uint64_t done, std::uint64_t total) const {
-    const double seconds = elapsed_ms(start) / 1000;
-    line.show(total == 0 ? std::string(step)
-                         : fmt::format(
-                               "{} {} of {}, {}", step, format_bytes(done), format_bytes(total),
-                               format_rate(seconds > 0 ? static_cast<double>(done) / seconds : 0)));
-  }
 };
 
 InstallReport ended(const Error& error, const PackInstallOptions& options) {
@@ -78,19 +61,10 @@ InstallReport install(const PackInstallOptions& options) {
   best.how.fetch_limit = std::chrono::seconds(static_cast<std::int64_t>(options.fetch_time));
   best.how.wait = lock_wait(options.wait, options.globals.quiet);
   ProgressLine line(options.globals.quiet);
-  best.how.progress = Progress{line};
+  best.how.progress = [&, start = Clock::now()](auto step, auto done, auto total) {
+    line.show(progress_text(step, done, total, elapsed_ms(start)));
+  };
   return pack::install_best(*host, **origin, *machine, best);
-}
-
-// Begins a file there and leaves nothing of it.
-Result<void> may_be_written(const std::string& path) {
-  const auto begun = AtomicFile::create(path);
-  if (begun) return {};
-  return fail(begun.error().kind,
-              fmt::format("--report: {} cannot be written ({}): name another file; nothing was "
-                          "installed",
-                          path, begun.error().message),
-              begun.error().code);
 }
 
 // Nothing is installed yet: what would keep the report from being written, and the key that signs.
@@ -100,30 +74,10 @@ Result<std::optional<pack::SecretKey>> prepare_report(const PackInstallOptions& 
     return fail(ErrorKind::bad_input,
                 "--report says what loaded on this machine: it does not go with --dry-run, "
                 "--no-load-test, --gpu or --replay");
-  TRY(may_be_written(*options.report));
-  if (options.report_key) TRY(may_be_written(*options.report + ".minisig"));
+  TRY(pack::check_report_place(*options.report, options.report_key.has_value()));
   if (!options.report_key) return std::nullopt;
   const auto host = make_live_host();
   return TRY(read_secret_key(*host, *options.report_key, options.password_file));
-}
-
-// Says what became of it.
-Result<std::string> write_report(const PackInstallOptions& options,
-                                 const std::optional<pack::SecretKey>& key,
-                                 std::optional<pack::LoadReport> report,
-                                 const std::string& version) {
-  if (!report) return *options.report + " is not written: nothing was loaded.";
-  report->gpuready = version;
-  const auto text = pack::load_report_text(*report);
-  TRY(write_file_atomically(*options.report, text));
-  if (!key)
-    return *options.report +
-           " is not signed: pack publish --require-proof accepts only signed reports "
-           "(--report-key).";
-  TRY(write_file_atomically(
-      *options.report + ".minisig",
-      pack::sign(*key, text, fmt::format("load report of {} {}", report->name, report->version))));
-  return fmt::format("{} is signed by key {}.", *options.report, key->public_key().id_text());
 }
 
 Result<int> run_pack_install(const PackInstallOptions& options) {
@@ -134,7 +88,8 @@ Result<int> run_pack_install(const PackInstallOptions& options) {
   conclude(report, envelope);
   envelope.notes = report.notes;
   if (options.report) {
-    const auto told = write_report(options, key, report.load_report, envelope.tool_version);
+    const auto told =
+        pack::write_report(*options.report, report.load_report, key, envelope.tool_version);
     envelope.notes.push_back(told ? *told : printable(told.error().message));
     // The installation succeeded and is reported anyway.
     if (!told && envelope.exit == Exit::ok) envelope.exit = exit_of_error(told.error());

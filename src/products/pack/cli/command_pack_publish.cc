@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <memory>
 
 #include "base/clock.h"
@@ -21,26 +20,6 @@ struct PackPublishOptions {
   double part_mb = 2000;
 };
 
-// The reports of a folder, or the one that is named.
-Result<std::vector<pack::HandedReport>> read_reports(Host& host, const std::string& path) {
-  std::vector<std::string> paths;
-  if (TRY(host.status(path)).kind != FileKind::directory) {
-    paths.push_back(path);
-  } else {
-    for (const auto& name : TRY(host.list_directory(path)))
-      if (name.ends_with(".json")) paths.push_back(path + "/" + name);
-    std::ranges::sort(paths);
-  }
-  std::vector<pack::HandedReport> reports;
-  for (const auto& each : paths) {
-    pack::HandedReport report{each, TRY(host.read_file(each, pack::kMostLoadReportBytes)), {}};
-    auto signature = host.read_file(each + ".minisig", pack::kMostSignatureBytes);
-    if (signature) report.signature = std::move(*signature);
-    reports.push_back(std::move(report));
-  }
-  return reports;
-}
-
 Result<PublishReport> publish(const PackPublishOptions& options) {
   const auto host = make_live_host();
   const auto recipe = TRY(read_recipe(*host, options.recipe));
@@ -55,7 +34,7 @@ Result<PublishReport> publish(const PackPublishOptions& options) {
         TRY(host->read_file(*options.chain, pack::kMostKeyChainBytes)), *options.chain));
   std::vector<pack::HandedReport> reports;
   if (options.proof) {
-    reports = TRY(read_reports(*host, *options.proof));
+    reports = TRY(pack::read_reports(*host, *options.proof));
     how.gate = [&](const pack::Manifest& manifest) {
       return pack::missing_proof(manifest, recipe.report_keys, reports);
     };

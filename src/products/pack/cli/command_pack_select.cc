@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <memory>
 
 #include "base/clock.h"
@@ -36,41 +35,22 @@ Result<SelectReport> select_for_pip(const PackSelectOptions& options) {
   return report;
 }
 
-std::string names_of(const std::vector<std::size_t>& gpus, const pack::SelectMachine& machine) {
-  std::vector<std::string> names;
-  for (const auto gpu : gpus)
-    if (const auto name = machine.gpus[gpu].text(); std::ranges::find(names, name) == names.end())
-      names.push_back(name);
-  return join(names, ", ");
-}
-
-// One line for pip on standard output. On standard error what it leaves out: GPUs that need another
-// build, thus another environment, and those that none serves.
+// One line for pip on standard output, and the notes on standard error.
 Result<int> print_for_pip(const SelectReport& report) {
-  const auto& [machine, selection] = report.decision;
-  const auto& first = selection.variants.front();
-  if (selection.for_cpu || selection.variants.size() > 1 || !selection.unserved.empty())
-    complain(selection.reason);
-  for (const auto& build : selection.considered)
-    if (build.chosen && !selection.for_cpu && selection.variants.size() > 1)
-      complain(fmt::format("{} serves {}{}", build.name, names_of(build.serves, machine),
-                           build.name == first ? ""
-                                               : ": in an environment of its own, pip install " +
-                                                     pack::pip_arguments(report.name, build.name)));
-  if (!selection.for_cpu && !selection.unserved.empty())
-    complain("no build serves " + names_of(selection.unserved, machine));
-  TRY(write_file("-", pack::pip_arguments(report.name, first) + "\n"));
+  for (const auto& note : pip_notes(report)) complain(note);
+  const auto& selection = report.decision.selection;
+  TRY(write_file("-", pack::pip_arguments(report.name, selection.variants.front()) + "\n"));
   return static_cast<int>(exit_of(selection));
 }
 
-// `not_trusted`: the error is the release's.
-Result<SelectReport> select(const PackSelectOptions& options, bool& not_trusted) {
+// `error_exit`: of an error that it returns.
+Result<SelectReport> select(const PackSelectOptions& options, std::optional<Exit>& error_exit) {
   const auto host = make_live_host();
   std::optional<pack::PublicKey> key;
   if (options.key) key = TRY(pack::read_public_key(*host, *options.key));
   const auto origin = TRY(pack::open_origin(*host, options.from));
   const auto read = pack::read_trusted_release(*host, *origin, key, options.to);
-  not_trusted = !read && read.error().kind == ErrorKind::bad_input;
+  if (!read) error_exit = exit_of_release_error(read.error());
   const auto release = TRY(read);
   return SelectReport{release.manifest.name, release.manifest.version,
                       pack::decide(release.manifest, TRY(machine_for(options.machine)))};
@@ -78,10 +58,9 @@ Result<SelectReport> select(const PackSelectOptions& options, bool& not_trusted)
 
 Result<int> run_pack_select(const PackSelectOptions& options) {
   const auto start = Clock::now();
-  bool not_trusted = false;
-  const auto report = options.format ? select_for_pip(options) : select(options, not_trusted);
-  if (!report)
-    return complain(report.error(), not_trusted ? Exit::unhealthy : exit_of_error(report.error()));
+  std::optional<Exit> error_exit;
+  const auto report = options.format ? select_for_pip(options) : select(options, error_exit);
+  if (!report) return complain(report.error(), error_exit.value_or(exit_of_error(report.error())));
   if (options.format && !options.globals.json) return print_for_pip(*report);
   Envelope envelope = begin_envelope("pack select");
   conclude(*report, envelope);

@@ -37,10 +37,8 @@ Option free_memory_option(MachineOptions& options) {
           .needs = "--gpu"};
 }
 
-Result<std::vector<pack::TargetGpu>> targets_named(const char* option, const std::string& word) {
-  if (const auto target = pack::parse_target_gpu(trim(word))) return std::vector{*target};
-  const auto host = make_live_host();
-  const Machine here = TRY(inspect_as_asked(*host, {}, {}));
+Result<std::vector<pack::TargetGpu>> targets_on(const Machine& here, const char* option,
+                                                const std::string& word) {
   std::vector<pack::TargetGpu> targets;
   const auto named = gpus_named(here, option, word);
   for (const Gpu* gpu : named.value_or(std::vector<const Gpu*>())) {
@@ -57,6 +55,16 @@ Result<std::vector<pack::TargetGpu>> targets_named(const char* option, const std
                                        0}
                                : named.error());
 }
+
+namespace {
+
+Result<std::vector<pack::TargetGpu>> targets_named(const char* option, const std::string& word) {
+  if (const auto target = pack::parse_target_gpu(trim(word))) return std::vector{*target};
+  const auto host = make_live_host();
+  return targets_on(TRY(inspect_as_asked(*host, {}, {})), option, word);
+}
+
+}  // namespace
 
 Result<pack::SelectMachine> machine_for(const MachineOptions& options) {
   pack::SelectMachine machine;

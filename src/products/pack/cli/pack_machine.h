@@ -20,9 +20,10 @@ void add_machine_options(CommandSpec& command, MachineOptions& options,
                          const char* needs = nullptr);
 Option free_memory_option(MachineOptions& options);
 
-// The architectures that a value names: a capability, a GPU of this machine by any of its names, or
-// an NVIDIA model, whether such a GPU is here or not.
-Result<std::vector<pack::TargetGpu>> targets_named(const char* option, const std::string& word);
+// The architectures that a value names which is not one itself: a GPU of this machine by any of its
+// names, or an NVIDIA model, whether such a GPU is here or not.
+Result<std::vector<pack::TargetGpu>> targets_on(const Machine& here, const char* option,
+                                                const std::string& word);
 Result<pack::SelectMachine> machine_for(const MachineOptions& options);
 
 }  // namespace gpuready::cli

@@ -17,7 +17,7 @@ constexpr std::size_t kMostBytes = 1024;
 // One line, without its end.
 Result<std::string> read_line(int descriptor, const std::string& name) {
   std::string line;
-  for (char byte = 0; line.size() < kMostBytes;) {
+  for (char byte = 0; line.size() <= kMostBytes;) {
     const auto count = ::read(descriptor, &byte, 1);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return fail_errno(name, errno);

@@ -106,6 +106,45 @@ Result<ExistingPackage> parse_existing_package(std::string_view text) {
   return package;
 }
 
+Result<std::vector<ExistingPackage>> parse_existing_packages(const std::vector<std::string>& texts,
+                                                             const Recipe& recipe,
+                                                             const std::string& recipe_name) {
+  std::vector<ExistingPackage> packages;
+  const auto has = [&](const std::string& variant) {
+    return std::ranges::find(packages, variant, &ExistingPackage::variant) != packages.end();
+  };
+  for (const auto& text : texts) {
+    auto package = TRY(parse_existing_package(text));
+    if (has(package.variant))
+      return fail(
+          ErrorKind::bad_input,
+          fmt::format("two archives are the variant {}: write VARIANT=FILE", package.variant));
+    packages.push_back(std::move(package));
+  }
+  for (const auto& variant : recipe.variants)
+    if (!has(variant.name))
+      return fail(ErrorKind::bad_input,
+                  fmt::format("{}: there is no archive of variant {}", recipe_name, variant.name));
+  return packages;
+}
+
+Result<Recipe> adopted_recipe(const std::optional<Recipe>& recipe, const AdoptedRelease& named) {
+  if (!recipe && (!named.name || !named.version))
+    return fail(ErrorKind::bad_input, "name a --recipe, or --name and --version");
+  auto adopted = recipe.value_or(Recipe());
+  adopted.name = named.name.value_or(adopted.name);
+  adopted.version = named.version.value_or(adopted.version);
+  adopted.system_libraries.insert(adopted.system_libraries.end(), named.system_libraries.begin(),
+                                  named.system_libraries.end());
+  for (const auto& text : named.waivers) adopted.waivers.push_back(TRY(parse_waiver(text)));
+  if (const auto wrong = wrong_with_name(adopted.name))
+    return fail(ErrorKind::bad_input, fmt::format("--name {}: {}", adopted.name, *wrong));
+  if (!parse_version(adopted.version))
+    return fail(ErrorKind::bad_input,
+                fmt::format("--version {}: a version is digits and dots", adopted.version));
+  return adopted;
+}
+
 Result<void> unpack_archive(Host& host, const std::string& path, const std::string& folder,
                             Storage& storage) {
   if (TRY(host.status(path)).kind != FileKind::regular)

@@ -20,6 +20,18 @@ struct ExistingPackage {
 };
 // "legacy=some/file.tar.gz", or a file whose name ends with the variant: "cuda-libs-legacy.tar.gz".
 Result<ExistingPackage> parse_existing_package(std::string_view text);
+// One for each variant, and for all that the recipe, which is called `recipe_name`, has.
+Result<std::vector<ExistingPackage>> parse_existing_packages(const std::vector<std::string>& texts,
+                                                             const Recipe& recipe,
+                                                             const std::string& recipe_name);
+
+// What options say of a release, in place of a recipe or in addition to it.
+struct AdoptedRelease {
+  std::optional<std::string> name, version;
+  std::vector<std::string> system_libraries;
+  std::vector<std::string> waivers;  // for parse_waiver()
+};
+Result<Recipe> adopted_recipe(const std::optional<Recipe>& recipe, const AdoptedRelease& named);
 
 // Writes the files and links of an archive into a folder that does not exist yet. Refused, and what
 // was written stays: a name or link that leads out of the folder or through a link, a name that is

@@ -310,6 +310,20 @@ Result<Recipe> parse_recipe(std::string_view text, std::string_view name, const 
   return recipe;
 }
 
+Result<std::vector<VariantRecipe>> variants_named(const Recipe& recipe,
+                                                  const std::vector<std::string>& names,
+                                                  const std::string& recipe_name) {
+  for (const auto& name : names)
+    if (std::ranges::find(recipe.variants, name, &VariantRecipe::name) == recipe.variants.end())
+      return fail(ErrorKind::bad_input, fmt::format("{} has no variant {}", recipe_name, name));
+  auto variants = recipe.variants;
+  if (!names.empty())
+    std::erase_if(variants, [&](const VariantRecipe& variant) {
+      return std::ranges::find(names, variant.name) == names.end();
+    });
+  return variants;
+}
+
 ArchitectureForms forms_of(const std::vector<std::string>& architectures) {
   ArchitectureForms forms;
   for (const auto& text : architectures) {

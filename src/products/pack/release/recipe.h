@@ -62,6 +62,10 @@ struct Recipe {
 // share one.
 Result<Recipe> parse_recipe(std::string_view text, std::string_view name, const std::string& folder,
                             bool uses_folders = true);
+// Those variants, or all where none is named, in the recipe's order. `recipe_name`: its file.
+Result<std::vector<VariantRecipe>> variants_named(const Recipe& recipe,
+                                                  const std::vector<std::string>& names,
+                                                  const std::string& recipe_name);
 
 // What a build command finds in its environment.
 struct ArchitectureForms {

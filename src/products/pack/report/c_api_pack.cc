@@ -69,12 +69,10 @@ Result<Json> verify(const char* name, const char* to) {
   if (!store.exists())
     return fail(ErrorKind::not_found, places.store + ": no package is installed there");
   if (name != nullptr) TRY(pack::check_name(store, name));
-  const auto current = TRY(pack::read_current(store));
-  PackageState state{places.store, current.installed.number, TRY(store.installed()), {}};
-  state.problems = TRY(pack::verify_current(*host, store, current));
+  const auto report = TRY(verify_package(*host, store));
   Envelope envelope = c_envelope(*host, "pack verify", GPUREADY_VERSION, start);
-  envelope.exit = state.problems.empty() ? Exit::ok : Exit::unhealthy;
-  return to_json(std::vector<PackageState>{std::move(state)}, envelope);
+  envelope.exit = exit_of(report.packages);
+  return to_json(report.packages, envelope);
 }
 
 }  // namespace

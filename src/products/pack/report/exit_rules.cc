@@ -53,6 +53,14 @@ constexpr ExitRule<Built> kBuilt[] = {
      Exit::unhealthy},
 };
 
+using Packages = std::span<const PackageState>;
+constexpr ExitRule<Packages> kPackages[] = {
+    {[](const Packages& packages) {
+       return any(packages, [](const auto& package) { return !package.problems.empty(); });
+     },
+     Exit::unhealthy},
+};
+
 }  // namespace
 
 Exit exit_of(const pack::Inspection& inspection) {
@@ -66,5 +74,12 @@ Exit exit_of(const pack::InstallOutcome& outcome) {
 Exit exit_of(const pack::Selection& selection) { return first_that_holds(kSelect, selection); }
 Exit exit_of(const EnvReport& report) { return first_that_holds(kEnv, report); }
 Exit exit_of(Built variants) { return first_that_holds(kBuilt, variants); }
+Exit exit_of(Packages packages) { return first_that_holds(kPackages, packages); }
+Exit exit_of_release_error(const Error& error) {
+  return error.kind == ErrorKind::bad_input ? Exit::unhealthy : exit_of_error(error);
+}
+Exit exit_of_store_error(const Error& error) {
+  return pack::is_damage(error) ? Exit::unhealthy : exit_of_error(error);
+}
 
 }  // namespace gpuready

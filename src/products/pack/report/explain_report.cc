@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "pack/report/code_text.h"
 #include "pack/rules/releases.h"
 #include "report/terminal/terminal_text.h"
@@ -9,6 +11,25 @@
 namespace gpuready {
 
 using namespace pack;
+
+Result<std::vector<ExplainedGpu>> kinds_of(const SelectMachine& machine) {
+  std::vector<ExplainedGpu> kinds;
+  for (const auto& gpu : machine.gpus)
+    if (std::ranges::find(kinds, gpu.target, &ExplainedGpu::gpu) == kinds.end())
+      kinds.push_back({gpu.target, gpu.text()});
+  if (kinds.empty())
+    return fail(ErrorKind::no_device,
+                "found no GPU of a known architecture that programs can use: name one with --gpu");
+  return kinds;
+}
+
+Driver driver_named(const Driver& of_machine, const std::optional<Version>& driver,
+                    const std::optional<Version>& cuda) {
+  auto named = driver ? Driver{.version = driver, .cuda = {}} : of_machine;
+  if (cuda) named.cuda = cuda;
+  if (cuda && cuda->parts.size() == 1) named.cuda->parts.push_back(0);
+  return named;
+}
 
 Explanation explain_all(const Inspection& inspection, std::vector<ExplainedGpu> gpus,
                         const Driver& driver) {

@@ -6,6 +6,7 @@
 
 #include "pack/code/inspect.h"
 #include "pack/rules/explain.h"
+#include "pack/store/select.h"
 #include "report/report.h"
 #include "value/envelope.h"
 
@@ -23,6 +24,12 @@ struct Explanation {
   std::vector<std::vector<pack::FileAnswer>> answers;  // by file, then by GPU
   std::vector<std::string> problems;                   // of reading
 };
+// Of a machine's GPUs each kind once; an error where there is none.
+Result<std::vector<ExplainedGpu>> kinds_of(const pack::SelectMachine& machine);
+// What is named goes before what the machine says: a named driver's CUDA follows from its version,
+// and "12" is CUDA 12.0.
+pack::Driver driver_named(const pack::Driver& of_machine, const std::optional<Version>& driver,
+                          const std::optional<Version>& cuda);
 Explanation explain_all(const pack::Inspection& inspection, std::vector<ExplainedGpu> gpus,
                         const pack::Driver& driver);
 

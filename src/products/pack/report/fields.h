@@ -8,6 +8,7 @@
 #include "pack/report/install_report.h"
 #include "pack/report/release_report.h"
 #include "pack/report/select_report.h"
+#include "pack/report/store_report.h"
 #include "pack/rules/releases.h"
 #include "pack/store/load_report_fields.h"
 #include "pack/store/store_fields.h"

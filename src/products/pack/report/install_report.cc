@@ -46,6 +46,14 @@ void conclude(const InstallReport& report, Envelope& envelope) {
   envelope.conclusion = conclusion_of(report);
 }
 
+std::string progress_text(std::string_view step, std::uint64_t done, std::uint64_t total,
+                          double elapsed_ms) {
+  if (total == 0) return std::string(step);
+  const double rate = elapsed_ms > 0 ? static_cast<double>(done) * 1000 / elapsed_ms : 0;
+  return fmt::format("{} {} of {}, {}", step, format_bytes(done), format_bytes(total),
+                     format_rate(rate));
+}
+
 std::string render_terminal(const InstallReport& report, const Envelope& envelope,
                             const TerminalStyle& style) {
   TerminalText out(style);
@@ -76,29 +84,6 @@ std::string render_terminal(const InstallReport& report, const Envelope& envelop
                       load.failure ? ", then: " + *load.failure : ""));
   if (good && outcome.end != InstallEnd::planned && outcome.end != InstallEnd::nothing)
     out.paragraph(2, {}, "Use it from " + outcome.folder);
-  return out.take();
-}
-
-std::string render_terminal(const std::vector<PackageState>& packages, const Envelope& envelope,
-                            const TerminalStyle& style) {
-  TerminalText out(style);
-  for (const auto& package : packages) {
-    out.heading(package.store);
-    Table table;
-    table.columns = {{""},        {"No.", Align::right}, {"Package"},
-                     {"Version"}, {"Variant"},           {"Installed", Align::left, true}};
-    for (const auto& each : package.installed)
-      table.rows.push_back({{each.number == package.current ? "*" : " ", Ink::good},
-                            {std::to_string(each.number)},
-                            {each.name},
-                            {each.version},
-                            {each.variant},
-                            {each.installed_utc}});
-    out.table(2, table);
-    for (const auto& problem : package.problems)
-      out.paragraph(2, {out.mark(Tone::bad) + " ", Ink::bad}, problem);
-  }
-  if (envelope.conclusion) out.paragraph(0, {}, *envelope.conclusion);
   return out.take();
 }
 

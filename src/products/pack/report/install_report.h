@@ -1,8 +1,7 @@
-// What `pack install` did, and what `pack list` and its like found, as documents and as text.
+// What `pack install` did, as a document and as text.
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "pack/store/install_best.h"
 #include "report/report.h"
@@ -13,17 +12,10 @@ namespace gpuready {
 using InstallReport = pack::BestInstall;
 // Sets the envelope's exit code and conclusion.
 void conclude(const InstallReport& report, Envelope& envelope);
+// "fetching 412 MiB of 1.0 GiB, 52 MB/s"; the step itself where its size is not known.
+std::string progress_text(std::string_view step, std::uint64_t done, std::uint64_t total,
+                          double elapsed_ms);
 std::string render_terminal(const InstallReport& report, const Envelope& envelope,
-                            const TerminalStyle& style);
-
-// One package that is installed here.
-struct PackageState {
-  std::string store;
-  std::optional<std::uint64_t> current;
-  std::vector<pack::Installed> installed;
-  std::vector<std::string> problems;  // what is damaged, or was added
-};
-std::string render_terminal(const std::vector<PackageState>& packages, const Envelope& envelope,
                             const TerminalStyle& style);
 
 }  // namespace gpuready

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "pack/store/select.h"
 #include "report/report.h"
@@ -13,6 +14,9 @@ struct SelectReport {
   std::string name, version;
   pack::Decision decision;
 };
+// One line each of what a build for pip leaves out: GPUs that need another build, thus another
+// environment, and those that none serves.
+std::vector<std::string> pip_notes(const SelectReport& report);
 void conclude(const SelectReport& report, Envelope& envelope);
 std::string render_terminal(const SelectReport& report, const Envelope& envelope,
                             const TerminalStyle& style);

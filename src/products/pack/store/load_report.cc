@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/sha256.h"
+#include "host/atomic_file.h"
 #include "pack/release/scan.h"
 #include "pack/rules/releases.h"
 #include "pack/store/load_report_fields.h"
@@ -148,6 +149,17 @@ bool covers(const LoadReport& report, const TestMachine& machine) {
   return wanted == here && (!machine.driver || is_of_branch(report.driver, *machine.driver));
 }
 
+// Begins a file there and leaves nothing of it.
+Result<void> may_be_written(const std::string& path, Storage& storage) {
+  const auto begun = AtomicFile::create(path, {}, storage);
+  if (begun) return {};
+  return fail(begun.error().kind,
+              fmt::format("--report: {} cannot be written ({}): name another file; nothing was "
+                          "installed",
+                          path, begun.error().message),
+              begun.error().code);
+}
+
 }  // namespace
 
 std::string content_digest(const Variant& variant) {
@@ -208,6 +220,51 @@ Result<LoadReport> parse_load_report(std::string_view text, std::string_view nam
       return fail(ErrorKind::bad_input,
                   fmt::format("{}: {} is not a GPU", name, printable(gpu.target)));
   return report;
+}
+
+Result<std::vector<HandedReport>> read_reports(Host& host, const std::string& path) {
+  std::vector<std::string> paths;
+  if (TRY(host.status(path)).kind != FileKind::directory) {
+    paths.push_back(path);
+  } else {
+    for (const auto& name : TRY(host.list_directory(path)))
+      if (name.ends_with(".json")) paths.push_back(path + "/" + name);
+  }
+  std::vector<HandedReport> reports;
+  for (const auto& each : paths) {
+    HandedReport report{each, TRY(host.read_file(each, kMostLoadReportBytes)), {}};
+    auto signature = host.read_file(each + ".minisig", kMostSignatureBytes);
+    if (signature)
+      report.signature = std::move(*signature);
+    else if (signature.error().kind != ErrorKind::not_found)
+      return std::unexpected(signature.error());
+    reports.push_back(std::move(report));
+  }
+  return reports;
+}
+
+Result<void> check_report_place(const std::string& path, bool is_signed, Storage& storage) {
+  TRY(may_be_written(path, storage));
+  return is_signed ? may_be_written(path + ".minisig", storage) : Result<void>{};
+}
+
+Result<std::string> write_report(const std::string& path, const std::optional<LoadReport>& report,
+                                 const std::optional<SecretKey>& key,
+                                 const std::string& gpuready_version, Storage& storage) {
+  if (!report) return path + " is not written: nothing was loaded.";
+  auto whole = *report;
+  whole.gpuready = gpuready_version;
+  const auto text = load_report_text(whole);
+  TRY(write_file_atomically(path, text, {}, storage));
+  if (!key)
+    return path +
+           " is not signed: pack publish --require-proof accepts only signed reports "
+           "(--report-key).";
+  TRY(write_file_atomically(
+      path + ".minisig",
+      sign(*key, text, fmt::format("load report of {} {}", whole.name, whole.version)), {},
+      storage));
+  return fmt::format("{} is signed by key {}.", path, key->public_key().id_text());
 }
 
 std::vector<std::string> missing_proof(const Manifest& manifest,

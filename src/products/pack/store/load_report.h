@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "host/storage.h"
 #include "pack/release/minisign.h"
 #include "pack/store/install.h"
 #include "pack/store/select.h"
@@ -64,6 +65,19 @@ struct HandedReport {
   std::string name, text;
   std::optional<std::string> signature;
 };
+// The report that is named, or every FILE.json of a folder, by name.
+Result<std::vector<HandedReport>> read_reports(Host& host, const std::string& path);
+
+// Before an installation: whether a report, and its signature where `is_signed`, can be written.
+// Nothing of them is left.
+Result<void> check_report_place(const std::string& path, bool is_signed,
+                                Storage& storage = live_storage());
+// After it: writes the report, and its signature where there is a key. Says what became of it.
+Result<std::string> write_report(const std::string& path, const std::optional<LoadReport>& report,
+                                 const std::optional<SecretKey>& key,
+                                 const std::string& gpuready_version,
+                                 Storage& storage = live_storage());
+
 // Why the reports do not prove that the release loads on each of its machines; empty: they do. Each
 // report has to hold: signed by one of the keys, of this version and these bytes, of what the
 // release gives that machine, and without a failure.

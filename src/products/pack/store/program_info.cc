@@ -22,18 +22,20 @@ std::string architecture_range(const Variant& variant) {
   return least == most ? least.sm() : fmt::format("{}-{}", least.sm(), most.number());
 }
 
-Result<void> make_info_folder(const Places& places, Storage& storage) {
-  return make_folders(places.info.substr(0, places.info.rfind('/')), storage);
-}
-
-}  // namespace
-
 Result<std::string> home_folder(Host& host) {
   const auto home = host.environment("HOME");
   if (!home || !home->starts_with('/'))
     return fail(ErrorKind::bad_input, "HOME is not set: name the folder with --to");
   return *home;
 }
+
+Result<void> make_info_folder(const Places& places, Storage& storage) {
+  return make_folders(places.info.substr(0, places.info.rfind('/')), storage);
+}
+
+}  // namespace
+
+Result<std::string> packages_folder(Host& host) { return TRY(home_folder(host)) + "/.local/share"; }
 
 Result<void> check_searchable(const std::string& folder) {
   if (folder.find_first_of(":;") == folder.npos) return {};
@@ -47,7 +49,7 @@ Result<Places> default_places(Host& host, const std::string& name) {
   if (const auto wrong = wrong_with_name(name))
     return fail(ErrorKind::bad_input, name + ": " + *wrong);
   const auto home = TRY(home_folder(host));
-  return Places{fmt::format("{}/.local/share/{}/gpu-libs", home, name),
+  return Places{fmt::format("{}/{}/gpu-libs", TRY(packages_folder(host)), name),
                 fmt::format("{}/.config/{}/gpu-package-info.json", home, name)};
 }
 

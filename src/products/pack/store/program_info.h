@@ -15,8 +15,9 @@ struct Places {
   std::string store;  // ~/.local/share/NAME/gpu-libs
   std::string info;   // ~/.config/NAME/gpu-package-info.json
 };
+// Of a package that is named, and the folder of all of them.
 Result<Places> default_places(Host& host, const std::string& name);
-Result<std::string> home_folder(Host& host);
+Result<std::string> packages_folder(Host& host);
 // An error where LD_LIBRARY_PATH cannot hold the name of a folder: the loader splits it at ':',
 // ';'.
 Result<void> check_searchable(const std::string& folder);

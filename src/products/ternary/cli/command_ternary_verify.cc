@@ -35,48 +35,6 @@ struct TernaryVerifyOptions {
   std::optional<std::uint64_t> seed;
 };
 
-// Adds what the child found, or that it found nothing.
-void merge(VerifyReport& report, const GpuOutcome& outcome, bool asked) {
-  const auto theirs =
-      outcome.document ? read_verify_report(*outcome.document) : std::optional<VerifyReport>();
-  if (!theirs) {
-    SubjectResult lost;
-    lost.name = "gpu";
-    lost.asked = asked;
-    lost.status = outcome.crashed     ? CheckStatus::failed
-                  : outcome.timed_out ? CheckStatus::timed_out
-                                      : CheckStatus::not_tested;
-    lost.reason = outcome.reason.empty() ? "the process for the GPUs wrote no report of its own"
-                                         : outcome.reason;
-    report.subjects.push_back(std::move(lost));
-    return;
-  }
-  // A tensor is as it must be only where all that multiplied it say so.
-  for (std::size_t i = 0; i < theirs->tensors.size(); ++i) {
-    if (i == report.tensors.size()) report.tensors.push_back(theirs->tensors[i]);
-    if (theirs->tensors[i].status == CheckStatus::failed &&
-        report.tensors[i].status == CheckStatus::passed)
-      report.tensors[i] = theirs->tensors[i];
-  }
-  report.subjects.insert(report.subjects.end(), theirs->subjects.begin(), theirs->subjects.end());
-  report.checks.insert(report.checks.end(), theirs->checks.begin(), theirs->checks.end());
-  report.problems = std::max(report.problems, theirs->problems);
-}
-
-std::vector<Subject> subjects_here(const TernarySubjects& chosen) {
-  std::vector<Subject> subjects;
-  if (chosen.in_process) return gpu_subjects(chosen.targets);
-  if (!chosen.cpu) return subjects;
-  for (Subject& subject : cpu_subjects(chosen.threads)) {
-    const auto is = [&](Tier tier) {
-      return subject.name == "cpu/" + std::string(to_string(tier));
-    };
-    subject.asked = std::any_of(chosen.tiers.begin(), chosen.tiers.end(), is);
-    if (chosen.tiers.empty() || subject.asked) subjects.push_back(std::move(subject));
-  }
-  return subjects;
-}
-
 // The ternary tensors of a file, which stays mapped meanwhile.
 struct TensorFile {
   std::optional<TernaryFile> file;
@@ -156,7 +114,13 @@ Result<int> run_ternary_verify(TernaryVerifyOptions& options) {
         report.file_problems.push_back(printable(problem));
     if (child) {
       progress.show("the GPUs");
-      merge(report, child->finish(), !chosen.targets.empty());
+      const auto outcome = child->finish();
+      const auto theirs =
+          outcome.document ? read_verify_report(*outcome.document) : std::optional<VerifyReport>();
+      if (theirs)
+        merge(report, *theirs);
+      else
+        report.subjects.push_back(lost_gpu(outcome, !chosen.targets.empty()));
     }
   }
   report.duration_ms = elapsed_ms(start);

@@ -77,15 +77,12 @@ bool has_vulkan_device(const Machine& machine, std::string_view id) {
          });
 }
 
-// An executor, one of its devices, or GPUs of this machine by any of their names.
-Result<std::vector<ternary::Target>> targets_named(const std::string& word, bool checked) {
+}  // namespace
+
+Result<std::vector<ternary::Target>> targets_on(const Machine& machine, const std::string& word) {
   const auto target = ternary::parse_target(word);
-  const bool executor = target && target->kind != ternary::TargetKind::automatic;
-  if (executor && (checked || target->id.empty())) return std::vector{*target};
-  const auto host = make_live_host();
-  const Machine machine = TRY(inspect_as_asked(*host, {}, {.full = true}));
   const auto named = gpus_named(machine, "--device", word);
-  if (!named && executor &&
+  if (!named && target && target->kind != ternary::TargetKind::automatic &&
       (may_exist(machine, *target) ||
        (target->kind == ternary::TargetKind::vulkan && has_vulkan_device(machine, target->id))))
     return std::vector{*target};
@@ -102,6 +99,17 @@ Result<std::vector<ternary::Target>> targets_named(const std::string& word, bool
     targets.push_back({cuda ? ternary::TargetKind::cuda : ternary::TargetKind::vulkan, *uuid});
   }
   return targets;
+}
+
+namespace {
+
+// `checked`: by the parent, so that a device is not looked up again.
+Result<std::vector<ternary::Target>> targets_named(const std::string& word, bool checked) {
+  const auto target = ternary::parse_target(word);
+  const bool executor = target && target->kind != ternary::TargetKind::automatic;
+  if (executor && (checked || target->id.empty())) return std::vector{*target};
+  const auto host = make_live_host();
+  return targets_on(TRY(inspect_as_asked(*host, {}, {.full = true})), word);
 }
 
 }  // namespace
@@ -126,6 +134,30 @@ Result<void> check(TernarySubjects& subjects) {
     end_with_parent();
   }
   return {};
+}
+
+std::vector<ternary::Subject> subjects_here(const TernarySubjects& chosen) {
+  std::vector<ternary::Subject> subjects;
+  if (chosen.in_process) return ternary::gpu_subjects(chosen.targets);
+  if (!chosen.cpu) return subjects;
+  for (auto& subject : ternary::cpu_subjects(chosen.threads)) {
+    subject.asked = std::ranges::any_of(chosen.tiers, [&](ternary::Tier tier) {
+      return subject.name == "cpu/" + std::string(to_string(tier));
+    });
+    if (chosen.tiers.empty() || subject.asked) subjects.push_back(std::move(subject));
+  }
+  return subjects;
+}
+
+ternary::SubjectResult lost_gpu(const GpuOutcome& outcome, bool asked) {
+  using enum ternary::CheckStatus;
+  ternary::SubjectResult lost;
+  lost.name = "gpu";
+  lost.asked = asked;
+  lost.status = outcome.crashed ? failed : outcome.timed_out ? timed_out : not_tested;
+  lost.reason = outcome.reason.empty() ? "the process for the GPUs wrote no report of its own"
+                                       : outcome.reason;
+  return lost;
 }
 
 GpuChild::GpuChild(const std::string& command, const TernarySubjects& subjects,

@@ -11,6 +11,7 @@
 #include "cli/options.h"
 #include "gpuready/ternary_device.h"
 #include "jobs/running_job.h"
+#include "ternary/suite/verify.h"
 
 namespace gpuready::cli {
 
@@ -29,12 +30,20 @@ void add_subjects(CommandSpec& command, TernarySubjects& subjects);
 // Names that mean nothing are an error.
 Result<void> check(TernarySubjects& subjects);
 
+// On this machine the targets that a word means: an executor, one of its devices, or GPUs by any of
+// their names.
+Result<std::vector<ternary::Target>> targets_on(const Machine& machine, const std::string& word);
+// What this process verifies: the GPUs in the child, else the tiers of the CPU.
+std::vector<ternary::Subject> subjects_here(const TernarySubjects& chosen);
+
 // What the child that uses the GPUs came to.
 struct GpuOutcome {
   std::optional<Json> document;
   bool timed_out = false, crashed = false;  // else it could not be started, or wrote no document
   std::string reason;
 };
+// The result of GPUs whose child wrote no report. `asked`: they were named.
+ternary::SubjectResult lost_gpu(const GpuOutcome& outcome, bool asked);
 // Starts `gpuready ternary <command> ... --in-process --json -`, and waits for it in finish().
 class GpuChild {
  public:

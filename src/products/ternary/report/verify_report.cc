@@ -223,4 +223,16 @@ std::string render_terminal(const VerifyReport& report, const TerminalStyle& sty
   return out.take();
 }
 
+void merge(VerifyReport& report, const VerifyReport& theirs) {
+  for (std::size_t i = 0; i < theirs.tensors.size(); ++i) {
+    if (i == report.tensors.size()) report.tensors.push_back(theirs.tensors[i]);
+    if (theirs.tensors[i].status == CheckStatus::failed &&
+        report.tensors[i].status == CheckStatus::passed)
+      report.tensors[i] = theirs.tensors[i];
+  }
+  report.subjects.insert(report.subjects.end(), theirs.subjects.begin(), theirs.subjects.end());
+  report.checks.insert(report.checks.end(), theirs.checks.begin(), theirs.checks.end());
+  report.problems = std::max(report.problems, theirs.problems);
+}
+
 }  // namespace gpuready

@@ -17,5 +17,7 @@ std::string render_terminal(const ternary::VerifyReport& report, const TerminalS
 // The subjects, checks and tensors of such a document, as a child process wrote it. Nothing where
 // it is not one.
 std::optional<ternary::VerifyReport> read_verify_report(const Json& document);
+// Adds what a child process found. A tensor is right only where all that multiplied it say so.
+void merge(ternary::VerifyReport& report, const ternary::VerifyReport& theirs);
 
 }  // namespace gpuready

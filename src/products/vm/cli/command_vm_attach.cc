@@ -49,10 +49,7 @@ Result<vm::AttachRequest> request_of(const VmAttachOptions& options) {
   request.instances = std::move(named.instances);
   request.managed = options.managed;
   if (options.huge_pages_gib)
-    request.huge_pages =
-        vm::HugePagesRequest{.bytes = *options.huge_pages_gib << 30,
-                             .page_bytes = options.huge_page_size == "1G" ? std::uint64_t{1} << 30
-                                                                          : std::uint64_t{2} << 20};
+    request.huge_pages = vm::huge_pages(*options.huge_pages_gib, options.huge_page_size);
   return request;
 }
 
@@ -137,12 +134,7 @@ int status(const VmAttachOptions& options) {
   if (!host) return complain(host.error());
   auto claims = vm::read_claims(**host, vm::kJournalFolder, inspect(**host, {.libraries = false}));
   if (!claims) return complain(claims.error(), exit_of_vm_error(claims.error()));
-  VmStatus outcome{.claims = std::move(*claims)};
-  std::erase_if(outcome.claims, [&](const vm::Claim& claim) {
-    return state_of(claim) == vm::ClaimState::gone ||
-           (options.name && !claim.operations.empty() && claim.attached().name != *options.name);
-  });
-  return finish("vm status", outcome, start, options.globals);
+  return finish("vm status", status_of(std::move(*claims), options.name), start, options.globals);
 }
 
 void add_name(CommandSpec& command, VmAttachOptions& options, bool required) {

@@ -35,9 +35,7 @@ int collect(const VmDriversOptions& options) {
   auto collect = options.collect;
   collect.cancel = &interrupted();
   auto bundle = vm::collect_bundle(collect, options.folder, **host, live_storage());
-  if (!bundle)
-    return complain(bundle.error(),
-                    bundle.error().kind == ErrorKind::cancelled ? Exit::interrupted : Exit::usage);
+  if (!bundle) return complain(bundle.error(), exit_of_bundle_error(bundle.error()));
   DriversReport report;
   report.problems = vm::inconsistencies(*bundle);
   report.bundles.push_back({options.folder, std::move(*bundle)});

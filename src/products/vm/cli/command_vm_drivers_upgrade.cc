@@ -1,20 +1,14 @@
 // `gpuready vm drivers upgrade`: adds a bundle, compares and tests it, and makes it current.
-#include <fmt/format.h>
-
 #include <memory>
 
 #include "base/clock.h"
-#include "base/paths.h"
-#include "base/text.h"
 #include "cli/deliver_report.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
 #include "host/folders.h"
-#include "machine/pci/pci_files.h"
-#include "value/vendors.h"
 #include "vm/cli/vm_driver_commands.h"
-#include "vm/device.h"
 #include "vm/report/exit_rules.h"
+#include "vm/report/make_reports.h"
 
 namespace gpuready::cli {
 namespace {
@@ -26,41 +20,10 @@ struct VmDriversUpgradeOptions {
   std::optional<std::string> name, to, test;
 };
 
-std::vector<std::pair<std::uint16_t, std::uint16_t>> nvidia_gpus(Host& host) {
-  std::vector<std::pair<std::uint16_t, std::uint16_t>> ids;
-  const auto names = host.list_directory("/sys/bus/pci/devices");
-  for (const auto& name : names.value_or(std::vector<std::string>{})) {
-    const auto address = parse_pci_address(name);
-    const auto function = address ? vm::read_pci_function(host, *address)
-                                  : Result<vm::PciFunction>(fail(ErrorKind::not_found, name));
-    if (function && function->vendor_id == pci_vendor::kNvidia && vm::has_memory(*function))
-      ids.emplace_back(function->vendor_id, function->device_id);
-  }
-  return ids;
-}
-
-// A name in the folder: of a bundle that is there, or of a new one.
-Result<void> check_bundle_name(const std::string& name, const char* option) {
-  if (vm::is_plain_name(name) && !name.starts_with(".") && name != vm::kCurrent) return {};
-  return fail(
-      ErrorKind::bad_input,
-      fmt::format("{} {}: expected the name of a bundle in the folder", option, printable(name)));
-}
-
 Result<UpgradeReport> upgrade(const VmDriversUpgradeOptions& options, Host& host) {
-  if (options.to.has_value() == !options.collect.from.empty())
-    return fail(
-        ErrorKind::bad_input,
-        "name either the sources of the new bundle (FROM), or with --to an existing bundle");
-  if (options.name) TRY(check_bundle_name(*options.name, "--name"));
-  if (options.to) TRY(check_bundle_name(*options.to, "--to"));
+  TRY(vm::check_upgrade(options.collect.from, options.name, options.to));
   if (!options.to) TRY(make_folders(options.folder));
-  auto lock = live_storage().lock(options.folder + "/.lock");
-  if (!lock && lock.error().kind == ErrorKind::not_found)
-    return fail(ErrorKind::not_found, options.folder + ": there is no such folder of bundles");
-  if (!lock && lock.error().kind == ErrorKind::busy)
-    return fail(ErrorKind::busy, options.folder + ": another upgrade of it runs now");
-  if (!lock) return std::unexpected(lock.error());
+  const auto lock = TRY(vm::lock_bundles(live_storage(), options.folder));
   UpgradeReport report;
   report.folder = options.folder;
   report.from = TRY(vm::current_bundle(host, options.folder));
@@ -82,25 +45,8 @@ Result<UpgradeReport> upgrade(const VmDriversUpgradeOptions& options, Host& host
                   report.bundle.folder + ": interrupted; the bundle is there, and not current");
     report.added = true;
   }
-  const std::string name(base_name(report.bundle.folder));
-  report.tests = vm::test_bundle(host, report.bundle);
-  report.tests.push_back(vm::test_gpus(report.bundle.bundle, nvidia_gpus(host)));
-  if (report.from && *report.from != name) {
-    const auto current = TRY(vm::open_bundle(host, options.folder + "/" + *report.from));
-    report.diff = vm::compare_bundles(current, report.bundle.bundle);
-    // The way back to an older one is free.
-    if (report.added)
-      for (auto& test : vm::test_diff(*report.diff)) report.tests.push_back(std::move(test));
-  }
-  if (options.test && !report.failed()) {
-    const auto seconds = options.globals.timeout_s.value_or(600);
-    report.tests.push_back(
-        vm::test_by_command(host, *options.test, report.bundle.folder,
-                            std::chrono::milliseconds(static_cast<long>(seconds * 1000))));
-  }
-  if (report.failed()) return report;
-  TRY(vm::switch_bundle(live_storage(), options.folder, name));
-  report.switched = true;
+  TRY(test_and_switch(host, live_storage(), report, options.test,
+                      to_milliseconds(options.globals.timeout_s.value_or(600))));
   return report;
 }
 
@@ -108,11 +54,7 @@ int run_vm_drivers_upgrade(const VmDriversUpgradeOptions& options) {
   const auto start = Clock::now();
   const auto host = make_live_host();
   const auto report = upgrade(options, *host);
-  if (!report)
-    return complain(report.error(), report.error().kind == ErrorKind::busy ? Exit::unknown
-                                    : report.error().kind == ErrorKind::cancelled
-                                        ? Exit::interrupted
-                                        : Exit::usage);
+  if (!report) return complain(report.error(), exit_of_bundle_error(report.error()));
   Envelope envelope = begin_envelope("vm drivers upgrade");
   envelope.exit = exit_of(*report);
   return deliver_report(envelope, *report, start, options.globals);

@@ -8,6 +8,9 @@
 
 #include "base/text.h"
 #include "jobs/job.h"
+#include "machine/pci/pci_files.h"
+#include "value/vendors.h"
+#include "vm/device.h"
 #include "vm/drivers/catalogue.h"
 
 namespace gpuready::vm {
@@ -65,7 +68,48 @@ BundleTest verdict(std::string name, const std::vector<std::string>& problems, s
   return {std::move(name), TestResult::failed, std::move(text)};
 }
 
+// A name in the folder: of a bundle that is there, or of a new one.
+Result<void> check_bundle_name(const std::string& name, const char* option) {
+  if (is_plain_name(name) && !name.starts_with(".") && name != kCurrent) return {};
+  return fail(
+      ErrorKind::bad_input,
+      fmt::format("{} {}: expected the name of a bundle in the folder", option, printable(name)));
+}
+
 }  // namespace
+
+Result<void> check_upgrade(const std::vector<std::string>& from,
+                           const std::optional<std::string>& name,
+                           const std::optional<std::string>& to) {
+  if (to.has_value() == !from.empty())
+    return fail(
+        ErrorKind::bad_input,
+        "name either the sources of the new bundle (FROM), or with --to an existing bundle");
+  if (name) TRY(check_bundle_name(*name, "--name"));
+  return to ? check_bundle_name(*to, "--to") : Result<void>{};
+}
+
+Result<std::unique_ptr<Storage::Lock>> lock_bundles(Storage& storage, const std::string& folder) {
+  auto lock = storage.lock(folder + "/.lock");
+  if (!lock && lock.error().kind == ErrorKind::not_found)
+    return fail(ErrorKind::not_found, folder + ": there is no such folder of bundles");
+  if (!lock && lock.error().kind == ErrorKind::busy)
+    return fail(ErrorKind::busy, folder + ": another upgrade of it runs now");
+  return lock;
+}
+
+std::vector<std::pair<std::uint16_t, std::uint16_t>> nvidia_gpus(Host& host) {
+  std::vector<std::pair<std::uint16_t, std::uint16_t>> ids;
+  const auto names = host.list_directory("/sys/bus/pci/devices");
+  for (const auto& name : names.value_or(std::vector<std::string>{})) {
+    const auto address = parse_pci_address(name);
+    const auto function = address ? read_pci_function(host, *address)
+                                  : Result<PciFunction>(fail(ErrorKind::not_found, name));
+    if (function && function->vendor_id == pci_vendor::kNvidia && has_memory(*function))
+      ids.emplace_back(function->vendor_id, function->device_id);
+  }
+  return ids;
+}
 
 BundleDiff compare_bundles(const DriverBundle& from, const DriverBundle& to) {
   const Names old_kernels(from.kernel_releases.begin(), from.kernel_releases.end());

@@ -5,6 +5,8 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +17,16 @@
 #include "vm/drivers/open_bundle.h"
 
 namespace gpuready::vm {
+
+// Either `from` (sources of a new bundle, which may have a name) or `to` (an existing bundle) is
+// named, and by a name in the folder.
+Result<void> check_upgrade(const std::vector<std::string>& from,
+                           const std::optional<std::string>& name,
+                           const std::optional<std::string>& to);
+// Held for one upgrade of a folder. `busy`: another one runs.
+Result<std::unique_ptr<Storage::Lock>> lock_bundles(Storage& storage, const std::string& folder);
+// (vendor, device) ids of this machine's NVIDIA GPUs.
+std::vector<std::pair<std::uint16_t, std::uint16_t>> nvidia_gpus(Host& host);
 
 // What another driver changes for guests.
 struct BundleDiff {

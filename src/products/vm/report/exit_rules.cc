@@ -67,6 +67,12 @@ constexpr ExitRule<Error> kVmError[] = {
     {[](const Error&) { return true; }, Exit::unhealthy},
 };
 
+constexpr ExitRule<Error> kBundleError[] = {
+    {[](const Error& e) { return e.kind == ErrorKind::cancelled; }, Exit::interrupted},
+    {[](const Error& e) { return e.kind == ErrorKind::busy; }, Exit::unknown},
+    {[](const Error&) { return true; }, Exit::usage},
+};
+
 }  // namespace
 
 Exit exit_of(const VmDevices& devices) { return first_that_holds(kVmDevices, devices); }
@@ -77,5 +83,6 @@ Exit exit_of(const UpgradeReport& report) { return first_that_holds(kUpgrade, re
 Exit exit_of(const CompatReport& report) { return first_that_holds(kCompat, report); }
 Exit exit_of(const VmDoctorReport& report) { return first_that_holds(kVmDoctor, report); }
 Exit exit_of_vm_error(const Error& error) { return first_that_holds(kVmError, error); }
+Exit exit_of_bundle_error(const Error& error) { return first_that_holds(kBundleError, error); }
 
 }  // namespace gpuready

@@ -30,5 +30,7 @@ Exit exit_of(const VmTally& tally);
 // If a step failed and was taken back, exit_of_error() does not fit; here 4 says that another
 // operation runs.
 Exit exit_of_vm_error(const Error& error);
+// Of a bundle that is collected or switched to; 4 says that another upgrade runs.
+Exit exit_of_bundle_error(const Error& error);
 
 }  // namespace gpuready

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/paths.h"
 #include "base/text.h"
 #include "doctor/diagnose.h"
 #include "machine/gpu_use.h"
@@ -153,6 +154,27 @@ Result<DriversReport> show_drivers(Host& host, const std::string& folder, bool v
       report.problems.push_back(std::move(problem));
   report.bundles.push_back({folder, std::move(bundle)});
   return report;
+}
+
+Result<void> test_and_switch(Host& host, Storage& storage, UpgradeReport& report,
+                             const std::optional<std::string>& program,
+                             std::chrono::milliseconds deadline) {
+  const std::string name(base_name(report.bundle.folder));
+  report.tests = vm::test_bundle(host, report.bundle);
+  report.tests.push_back(vm::test_gpus(report.bundle.bundle, vm::nvidia_gpus(host)));
+  if (report.from && *report.from != name) {
+    const auto current = TRY(vm::open_bundle(host, report.folder + "/" + *report.from));
+    report.diff = vm::compare_bundles(current, report.bundle.bundle);
+    // The way back to an older one is free.
+    if (report.added)
+      for (auto& test : vm::test_diff(*report.diff)) report.tests.push_back(std::move(test));
+  }
+  if (program && !report.failed())
+    report.tests.push_back(vm::test_by_command(host, *program, report.bundle.folder, deadline));
+  if (report.failed()) return {};
+  TRY(vm::switch_bundle(storage, report.folder, name));
+  report.switched = true;
+  return {};
 }
 
 }  // namespace gpuready

@@ -2,6 +2,7 @@
 // C interface. An error is not_found if what was named is missing.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 #include "vm/report/devices_report.h"
 #include "vm/report/doctor_report.h"
 #include "vm/report/drivers_report.h"
+#include "vm/report/upgrade_report.h"
 
 namespace gpuready {
 
@@ -36,5 +38,11 @@ Result<VmDoctorReport> diagnose_console(const std::string& path);
 Result<DriversReport> list_drivers(Host& host, const std::string& folder);
 // One bundle. `verify`: also compares each file with its SHA-256.
 Result<DriversReport> show_drivers(Host& host, const std::string& folder, bool verify);
+
+// Tests the report's bundle by itself, with this machine's GPUs, against the bundle that is current
+// (`from`), and at last by `program`; makes it the current one if nothing failed.
+Result<void> test_and_switch(Host& host, Storage& storage, UpgradeReport& report,
+                             const std::optional<std::string>& program,
+                             std::chrono::milliseconds deadline);
 
 }  // namespace gpuready

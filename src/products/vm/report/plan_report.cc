@@ -119,6 +119,14 @@ VmTally tally(const VmOperation& operation) {
   return tally;
 }
 
+VmStatus status_of(std::vector<vm::Claim> claims, const std::optional<std::string>& name) {
+  std::erase_if(claims, [&](const vm::Claim& claim) {
+    return state_of(claim) == vm::ClaimState::gone ||
+           (name && !claim.operations.empty() && claim.attached().name != *name);
+  });
+  return {std::move(claims)};
+}
+
 std::string render_terminal(const VmStatus& status, const TerminalStyle& style) {
   TerminalText out(style);
   if (!style.quiet && !status.claims.empty()) {

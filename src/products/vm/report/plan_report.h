@@ -1,6 +1,7 @@
 // What `vm plan`, `attach`, `detach` and `recover` tell, as a document and as text.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,9 @@ VmTally tally(const VmOperation& operation);
 struct VmStatus {
   std::vector<vm::Claim> claims;
 };
+// Without claims of which nothing remains. `name`: only what is attached for it, and what cannot be
+// read, which may be.
+VmStatus status_of(std::vector<vm::Claim> claims, const std::optional<std::string>& name);
 std::string render_terminal(const VmStatus& status, const TerminalStyle& style);
 std::string conclusion(const VmStatus& status);
 VmTally tally(const VmStatus& status);

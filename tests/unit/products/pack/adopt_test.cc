@@ -23,6 +23,69 @@ TEST(Adopt, VariantsAreNamedByTheirFiles) {
   EXPECT_EQ(named("libs-.tar.gz"), "");
 }
 
+std::string archives_of(const std::vector<std::string>& texts,
+                        const std::vector<std::string>& variants) {
+  Recipe recipe;
+  for (const auto& name : variants) recipe.variants.emplace_back().name = name;
+  const auto packages = parse_existing_packages(texts, recipe, "pack.toml");
+  if (!packages) return packages.error().message;
+  std::string all;
+  for (const auto& each : *packages) all += each.variant + "=" + each.path + ";";
+  return all;
+}
+
+TEST(Adopt, EachVariantHasOneArchive) {
+  EXPECT_EQ(archives_of({"l-b.zip", "a=x.zip"}, {}), "b=l-b.zip;a=x.zip;") << "in their order";
+  EXPECT_EQ(archives_of({"l-a.zip", "l-b.zip"}, {"b"}), "a=l-a.zip;b=l-b.zip;")
+      << "one that the recipe does not name is taken, too";
+  EXPECT_EQ(archives_of({"l-a.zip", "a=x.zip"}, {"a"}),
+            "two archives are the variant a: write VARIANT=FILE");
+  EXPECT_EQ(archives_of({"l-a.zip"}, {"a", "b", "c"}),
+            "pack.toml: there is no archive of variant b");
+  EXPECT_EQ(archives_of({}, {}), "");
+  const auto wrong = parse_existing_package("../x=");
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(archives_of({"l-a.zip", "../x="}, {}), wrong.error().message);
+}
+
+std::string adopted(const std::optional<Recipe>& recipe, const AdoptedRelease& named) {
+  const auto made = adopted_recipe(recipe, named);
+  if (!made) return made.error().message;
+  std::string waivers;
+  for (const auto& waiver : made->waivers) waivers += waiver.file + "=" + waiver.reason + ";";
+  return fmt::format("{} {} [{}] [{}]", made->name, made->version,
+                     join(made->system_libraries, ","), waivers);
+}
+
+TEST(Adopt, OptionsGoBeforeTheRecipeAndAddToIt) {
+  Recipe recipe;
+  recipe.name = "libs";
+  recipe.version = "1.0";
+  recipe.system_libraries = {"libm.so.6"};
+  recipe.waivers = {{"a", "old"}};
+  EXPECT_EQ(adopted(recipe, {}), "libs 1.0 [libm.so.6] [a=old;]");
+  EXPECT_EQ(adopted(recipe, {"other", {}, {}, {}}), "other 1.0 [libm.so.6] [a=old;]");
+  EXPECT_EQ(adopted(recipe, {{}, "2.0", {}, {}}), "libs 2.0 [libm.so.6] [a=old;]");
+  EXPECT_EQ(adopted(recipe, {{}, {}, {"libz.so.1"}, {"b=the machine has it"}}),
+            "libs 1.0 [libm.so.6,libz.so.1] [a=old;b=the machine has it;]");
+}
+
+TEST(Adopt, WithoutARecipeNameAndVersionAreNamed) {
+  const std::string both = "name a --recipe, or --name and --version";
+  EXPECT_EQ(adopted({}, {}), both);
+  EXPECT_EQ(adopted({}, {"libs", {}, {}, {}}), both);
+  EXPECT_EQ(adopted({}, {{}, "1.0", {}, {}}), both);
+  EXPECT_EQ(adopted({}, {"libs", "1.0", {"libz.so.1"}, {}}), "libs 1.0 [libz.so.1] []");
+}
+
+TEST(Adopt, WhatTheOptionsNameIsChecked) {
+  EXPECT_EQ(adopted({}, {"../libs", "1.0", {}, {}}),
+            "--name ../libs: " + wrong_with_name("../libs").value_or("?"));
+  EXPECT_EQ(adopted({}, {"libs", "new", {}, {}}), "--version new: a version is digits and dots");
+  EXPECT_EQ(adopted({}, {"libs", "1.0", {}, {"no reason"}}), error_text(parse_waiver("no reason")));
+  EXPECT_NE(error_text(parse_waiver("no reason")), "");
+}
+
 std::string declared(std::vector<std::vector<std::string>> files, const char* cudnn = nullptr) {
   Variant variant;
   variant.name = "x";

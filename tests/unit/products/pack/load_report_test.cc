@@ -153,6 +153,154 @@ TEST_F(Proof, OfAFailureOrOfLessThanAllIsRefused) {
   expect("laptop: variant cpu was tried, and the release gives that machine modern");
 }
 
+// The reasons of each key that did not sign are named in the order of the keys.
+TEST_F(Proof, SignedByNoTrustedKeyNamesEachOfThem) {
+  const auto stranger = make_secret_key().value();
+  reports = {{"r.json", reports[0].text, sign(stranger, reports[0].text, "")}};
+  manifest.machines.resize(1);
+  const PublicKey keys[] = {other.public_key(), key.public_key()};
+  std::string reasons;
+  for (const auto& each : keys)
+    reasons += (reasons.empty() ? "" : "; ") +
+               error_text(verify_signature(each, reports[0].text, *reports[0].signature, "r.json"));
+  EXPECT_EQ(missing(), "r.json: none of the recipe's report_keys signed it (" + reasons +
+                           ")\nno load report covers the machine laptop (GPUs 8.6, driver 535)");
+  reports[0].signature = sign(other, reports[0].text, "");
+  EXPECT_EQ(missing(), "") << "the first key is trusted as well";
+}
+
+TEST_F(Proof, IsNotAskedForWhereNoOneCouldGiveIt) {
+  const PublicKey keys[] = {key.public_key()};
+  reports[0].signature.reset();  // not read
+  EXPECT_EQ(join(missing_proof(manifest, {}, reports), "\n"),
+            "proof is required, and the recipe names no report_keys that are trusted");
+  manifest.machines.clear();
+  EXPECT_EQ(join(missing_proof(manifest, keys, reports), "\n"),
+            "proof is required, and the recipe names no [[machines]]");
+}
+
+class ReportFiles : public Proof {
+ protected:
+  std::string at(const std::string& name) const { return shop_.root + "/reports/" + name; }
+  // "a.json:text:signature b.json:text:-"
+  std::string read(const std::string& path) const {
+    const auto all = read_reports(*shop_.host, path);
+    if (!all) return "error: " + all.error().message;
+    std::string text;
+    for (const auto& report : *all)
+      text += fmt::format("{}{}:{}:{}", text.empty() ? "" : " ",
+                          after_prefix(report.name, at("")).value_or(report.name), report.text,
+                          report.signature.value_or("-"));
+    return text;
+  }
+  Workshop shop_;
+};
+
+TEST_F(ReportFiles, OfAFolderAreThoseThatEndWithJsonEachWithItsSignature) {
+  for (const auto& [name, text] : Workshop::Files{{"b.json", "two"},
+                                                  {"b.json.minisig", "signed two"},
+                                                  {"a.json", "one"},
+                                                  {"c.json", "three"},
+                                                  {"c.minisig", "of no report"},
+                                                  {"notes.txt", "no report"},
+                                                  {"json", "no report"},
+                                                  {"sub/d.json", "deeper"}})
+    write_text(at(name), text);
+  EXPECT_EQ(read(shop_.root + "/reports"), "a.json:one:- b.json:two:signed two c.json:three:-");
+}
+
+TEST_F(ReportFiles, ThatIsNamedIsReadWhateverItsName) {
+  write_text(at("proof"), "one");
+  write_text(at("proof.minisig"), "signed one");
+  write_text(at("other.json"), "another");
+  EXPECT_EQ(read(at("proof")), "proof:one:signed one");
+}
+
+TEST_F(ReportFiles, ThatCannotBeReadAreAnError) {
+  EXPECT_TRUE(read(at("absent")).starts_with("error: " + at("absent"))) << read(at("absent"));
+  std::filesystem::create_directories(shop_.root + "/reports");
+  EXPECT_EQ(read(shop_.root + "/reports"), "") << "an empty folder has none";
+  // A limit on both: what is larger is not a report, and not a signature.
+  write_text(at("a.json"), std::string(kMostLoadReportBytes, 'x'));
+  write_text(at("a.json.minisig"), std::string(kMostSignatureBytes, 'x'));
+  EXPECT_FALSE(read(at("a.json")).starts_with("error")) << "the largest of each";
+  write_text(at("a.json"), std::string(kMostLoadReportBytes + 1, 'x'));
+  EXPECT_TRUE(read(at("a.json")).starts_with("error: " + at("a.json"))) << read(at("a.json"));
+}
+
+// One that is there and cannot be read is not reported as missing.
+TEST_F(ReportFiles, WhoseSignatureCannotBeReadAreAnError) {
+  write_text(at("a.json"), "one");
+  write_text(at("a.json.minisig"), std::string(kMostSignatureBytes + 1, 'x'));
+  EXPECT_TRUE(read(at("a.json")).starts_with("error: " + at("a.json.minisig")))
+      << read(at("a.json"));
+  std::filesystem::remove(at("a.json.minisig"));
+  std::filesystem::create_directories(at("a.json.minisig"));
+  EXPECT_TRUE(read(at("a.json")).starts_with("error: ")) << read(at("a.json"));
+}
+
+TEST_F(ReportFiles, TheirPlaceIsTriedBeforeAnInstallation) {
+  std::filesystem::create_directories(shop_.root + "/reports");
+  const auto text = [&](const std::string& path, bool is_signed) {
+    return error_text(check_report_place(path, is_signed));
+  };
+  EXPECT_EQ(text(at("a.json"), true), "");
+  EXPECT_TRUE(std::filesystem::is_empty(shop_.root + "/reports")) << "nothing of the trial is left";
+  const auto nowhere = text(shop_.root + "/absent/a.json", false);
+  EXPECT_TRUE(nowhere.starts_with("--report: " + shop_.root + "/absent/a.json cannot be written ("))
+      << nowhere;
+  EXPECT_TRUE(nowhere.ends_with("): name another file; nothing was installed")) << nowhere;
+  std::filesystem::create_directories(at("a.json.minisig"));
+  EXPECT_EQ(text(at("a.json"), false), "") << "no signature is to be written";
+  const auto signature = text(at("a.json"), true);
+  EXPECT_TRUE(signature.starts_with("--report: " + at("a.json.minisig") + " cannot be written ("))
+      << signature;
+}
+
+TEST_F(ReportFiles, AreWrittenSignedWhereThereIsAKey) {
+  std::filesystem::create_directories(shop_.root + "/reports");
+  auto report = report_of("8.6");
+  const auto written = write_report(at("a.json"), report, key, "1.2.3");
+  ASSERT_TRUE(written) << error_text(written);
+  EXPECT_EQ(*written, at("a.json") + " is signed by key " + key.public_key().id_text() + ".");
+  report.gpuready = "1.2.3";
+  EXPECT_EQ(read_text(at("a.json")), load_report_text(report));
+  const auto comment = verify_signature(key.public_key(), read_text(at("a.json")),
+                                        read_text(at("a.json.minisig")), "a.json");
+  ASSERT_TRUE(comment) << error_text(comment);
+  EXPECT_EQ(*comment, "load report of libs 2.0");
+  // What was written is the proof that is asked for.
+  const PublicKey keys[] = {key.public_key()};
+  manifest.machines.resize(1);
+  EXPECT_EQ(join(missing_proof(manifest, keys, *read_reports(*shop_.host, at("a.json"))), "\n"),
+            "");
+}
+
+TEST_F(ReportFiles, WithoutAKeyAreNotSignedAndSaySo) {
+  std::filesystem::create_directories(shop_.root + "/reports");
+  const auto written = write_report(at("a.json"), report_of("8.6"), {}, "1.2.3");
+  ASSERT_TRUE(written) << error_text(written);
+  EXPECT_EQ(*written, at("a.json") +
+                          " is not signed: pack publish --require-proof accepts only signed "
+                          "reports (--report-key).");
+  EXPECT_TRUE(std::filesystem::exists(at("a.json")));
+  EXPECT_FALSE(std::filesystem::exists(at("a.json.minisig")));
+}
+
+TEST_F(ReportFiles, AreNotWrittenWhereNothingWasLoaded) {
+  std::filesystem::create_directories(shop_.root + "/reports");
+  const auto written = write_report(at("a.json"), {}, key, "1.2.3");
+  ASSERT_TRUE(written) << error_text(written);
+  EXPECT_EQ(*written, at("a.json") + " is not written: nothing was loaded.");
+  EXPECT_TRUE(std::filesystem::is_empty(shop_.root + "/reports"));
+}
+
+TEST_F(ReportFiles, ThatCannotBeWrittenAreAnError) {
+  EXPECT_FALSE(write_report(at("a.json"), report_of("8.6"), key, "1.2.3")) << "no such folder";
+  std::filesystem::create_directories(at("a.json.minisig"));
+  EXPECT_FALSE(write_report(at("a.json"), report_of("8.6"), key, "1.2.3")) << "the signature";
+}
+
 TEST(ContentDigest, KnowsEveryByteThatIsInstalled) {
   const Variant variant = made("gpu", {"sm_86"});
   const auto before = content_digest(variant);

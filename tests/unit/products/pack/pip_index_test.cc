@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "pack/report/select_report.h"
 #include "unit/products/pack/gpus.h"
 
 namespace gpuready::pack {
@@ -57,6 +58,38 @@ TEST(PipIndex, WhatPipIsGiven) {
     for (const auto& variant : builds->variants)
       EXPECT_NE(pip_arguments(package, variant.name), "") << variant.name;
   }
+}
+
+std::string notes_for(std::string_view gpus, std::string_view driver) {
+  SelectMachine machine;
+  machine.gpus = gpus_of(gpus);
+  machine.driver.version = parse_version(driver);
+  const SelectReport report{"torch", "1", decide(*pip_builds("torch"), machine)};
+  auto notes = pip_notes(report);
+  const auto& reason = report.decision.selection.reason;
+  if (!notes.empty() && notes.front() == reason) notes.front() = "(reason)";
+  return join(notes, "\n");
+}
+
+TEST(PipIndex, WhatABuildLeavesOutIsNoted) {
+  EXPECT_EQ(notes_for("8.6", "580.65.06"), "") << "it serves all";
+  EXPECT_EQ(notes_for("6.1,9.0", "580.65.06"), "");
+  EXPECT_EQ(notes_for("", ""), "(reason)") << "the CPU's build";
+  EXPECT_EQ(notes_for("3.5", "580.65.06"), "(reason)") << "the CPU's build serves no GPU";
+  EXPECT_EQ(notes_for("3.5,9.0,3.5", "580.65.06"), "(reason)\nno build serves 3.5")
+      << "each GPU's name once";
+  EXPECT_EQ(notes_for("6.1,12.0,6.1", "570.26"),
+            "(reason)\n"
+            "cu126 serves 6.1\n"
+            "cu128 serves 12.0: in an environment of its own, pip install torch --index-url "
+            "https://download.pytorch.org/whl/cu128")
+      << "two GPUs need the first";
+  EXPECT_EQ(notes_for("3.5,6.1,6.1,12.0", "570.26"),
+            "(reason)\n"
+            "cu126 serves 6.1\n"
+            "cu128 serves 12.0: in an environment of its own, pip install torch --index-url "
+            "https://download.pytorch.org/whl/cu128\n"
+            "no build serves 3.5");
 }
 
 }  // namespace

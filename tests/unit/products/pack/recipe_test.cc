@@ -238,6 +238,22 @@ TEST(Recipe, WhatTomlPlusPlusCannotReadIsNamed) {
   }
 }
 
+TEST(Recipe, VariantsAreChosenByNameInTheRecipesOrder) {
+  Recipe recipe;
+  for (const char* name : {"modern", "legacy", "cpu"}) recipe.variants.emplace_back().name = name;
+  const auto chosen = [&](const std::vector<std::string>& names) {
+    const auto variants = variants_named(recipe, names, "pack.toml");
+    if (!variants) return variants.error().message;
+    std::string all;
+    for (const auto& variant : *variants) all += variant.name + " ";
+    return all;
+  };
+  EXPECT_EQ(chosen({}), "modern legacy cpu ");
+  EXPECT_EQ(chosen({"cpu", "modern"}), "modern cpu ");
+  EXPECT_EQ(chosen({"legacy", "legacy"}), "legacy ");
+  EXPECT_EQ(chosen({"cpu", "latest"}), "pack.toml has no variant latest");
+}
+
 TEST(Recipe, PatternsOfPaths) {
   EXPECT_TRUE(matches("lib/**", "lib/a/b.so"));
   EXPECT_TRUE(matches("**/x.so", "x.so"));

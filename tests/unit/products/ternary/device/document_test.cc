@@ -87,6 +87,51 @@ TEST(TernaryDocument, that_is_no_validation_is_refused) {
   EXPECT_FALSE(read_bench_rows(Json::array()));
 }
 
+TEST(TernaryMerge, a_tensor_is_right_only_where_both_processes_say_so) {
+  const auto merged = [](CheckStatus ours, CheckStatus their) {
+    VerifyReport report, other;
+    report.tensors = {{"w", "tq2_0", {4, 256}, ours, "ours"}};
+    other.tensors = {{"w", "tq2_0", {4, 256}, their, "theirs"}};
+    merge(report, other);
+    EXPECT_EQ(report.tensors.size(), 1u);
+    return std::pair(report.tensors[0].status, report.tensors[0].reason);
+  };
+  using enum CheckStatus;
+  using Result = std::pair<CheckStatus, std::string>;
+  EXPECT_EQ(merged(passed, passed), (Result{passed, "ours"}));
+  EXPECT_EQ(merged(passed, failed), (Result{failed, "theirs"}));
+  EXPECT_EQ(merged(failed, passed), (Result{failed, "ours"}));
+  EXPECT_EQ(merged(failed, failed), (Result{failed, "ours"})) << "the first reason stays";
+  EXPECT_EQ(merged(not_supported, failed), (Result{not_supported, "ours"}));
+  EXPECT_EQ(merged(passed, not_supported), (Result{passed, "ours"}));
+}
+
+TEST(TernaryMerge, what_only_the_child_found_is_added) {
+  VerifyReport report, theirs;
+  report.subjects = {{"cpu/scalar", "CPU", {}, CheckStatus::passed, "", false}};
+  report.checks.resize(1);
+  report.checks[0].subject = "cpu/scalar";
+  report.problems = 7;
+  theirs.subjects = {{"cuda:GPU-1", "H200", {}, CheckStatus::failed, "", true}};
+  theirs.checks.resize(2);
+  theirs.checks[1].subject = "cuda:GPU-1";
+  theirs.tensors = {{"v", "", {}, CheckStatus::passed, ""},
+                    {"w", "", {}, CheckStatus::failed, "byte 5"}};
+  theirs.problems = 3;
+  merge(report, theirs);
+  ASSERT_EQ(report.subjects.size(), 2u);
+  EXPECT_EQ(report.subjects[0].name, "cpu/scalar");
+  EXPECT_EQ(report.subjects[1].name, "cuda:GPU-1");
+  ASSERT_EQ(report.checks.size(), 3u);
+  EXPECT_EQ(report.checks[2].subject, "cuda:GPU-1");
+  ASSERT_EQ(report.tensors.size(), 2u);
+  EXPECT_EQ(report.tensors[1].reason, "byte 5");
+  EXPECT_EQ(report.problems, 7u);
+  theirs.problems = 9;
+  merge(report, theirs);
+  EXPECT_EQ(report.problems, 9u);
+}
+
 TEST(TernaryDocument, of_times_is_written_and_read_back) {
   BenchRow row;
   row.subject = "cpu/avx2";

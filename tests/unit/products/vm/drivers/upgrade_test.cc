@@ -4,6 +4,7 @@
 
 #include "doubles/failing_storage.h"
 #include "unit/products/vm/driver_folder.h"
+#include "unit/products/vm/fake_kernel.h"
 #include "vm/drivers/catalogue.h"
 
 namespace gpuready::vm {
@@ -67,6 +68,62 @@ TEST(Upgrade, TheGpusOfTheMachineDecide) {
   EXPECT_EQ(of("580.65.06", 0xffff), TestResult::not_tested);
   EXPECT_EQ(of("999.1", 0x2330), TestResult::not_tested);
   EXPECT_EQ(test_gpus(bundle("580.65.06", {}, {}), {}).result, TestResult::not_tested);
+}
+
+TEST(Upgrade, NamesEitherSourcesOrAnExistingBundle) {
+  const auto error = [](const std::vector<std::string>& from,
+                        const std::optional<std::string>& name,
+                        const std::optional<std::string>& to) {
+    const auto checked = check_upgrade(from, name, to);
+    return checked ? "" : checked.error().message;
+  };
+  const std::string either =
+      "name either the sources of the new bundle (FROM), or with --to an existing bundle";
+  EXPECT_EQ(error({"/"}, {}, {}), "");
+  EXPECT_EQ(error({"/"}, "580-new", {}), "");
+  EXPECT_EQ(error({}, {}, "580"), "");
+  EXPECT_EQ(error({}, {}, {}), either);
+  EXPECT_EQ(error({"/"}, {}, "580"), either);
+  for (const char* name : {"a/b", "..", ".hidden", "current", ""}) {
+    EXPECT_EQ(error({"/"}, name, {}),
+              "--name " + std::string(name) + ": expected the name of a bundle in the folder");
+    EXPECT_EQ(error({}, {}, name),
+              "--to " + std::string(name) + ": expected the name of a bundle in the folder");
+  }
+  EXPECT_EQ(error({}, "a/b", "580"), "--name a/b: expected the name of a bundle in the folder");
+}
+
+TEST(Upgrade, OneRunsAtATimeInAFolder) {
+  TestFolder folder;
+  const auto absent = lock_bundles(live_storage(), folder.path("absent"));
+  ASSERT_FALSE(absent);
+  EXPECT_EQ(absent.error().kind, ErrorKind::not_found);
+  EXPECT_EQ(absent.error().message, folder.path("absent") + ": there is no such folder of bundles");
+  {
+    const auto first = lock_bundles(live_storage(), folder.path());
+    ASSERT_TRUE(first) << first.error().message;
+    const auto second = lock_bundles(live_storage(), folder.path());
+    ASSERT_FALSE(second);
+    EXPECT_EQ(second.error().kind, ErrorKind::busy);
+    EXPECT_EQ(second.error().message, folder.path() + ": another upgrade of it runs now");
+  }
+  EXPECT_TRUE(lock_bundles(live_storage(), folder.path())) << "it is released";
+  // Another error is the storage's own.
+  FailingStorage failing(live_storage(), {1, StorageFault::Kind::once, EIO}, {});
+  const auto broken = lock_bundles(failing, folder.path());
+  ASSERT_FALSE(broken);
+  EXPECT_EQ(broken.error().code, EIO);
+}
+
+TEST(Upgrade, OfTheMachinesDevicesNvidiaGpusCount) {
+  FakeKernel kernel;
+  kernel.add("0000:17:00.0", {});
+  kernel.add("0000:17:00.1", {.class_code = "0x040300"});  // its audio function
+  kernel.add("0000:18:00.0", {.vendor = "0x1002"});        // another vendor's
+  kernel.add("0000:19:00.0", {.class_code = "0x030000"});  // with a display
+  using Ids = std::vector<std::pair<std::uint16_t, std::uint16_t>>;
+  EXPECT_EQ(nvidia_gpus(kernel), (Ids{{0x10de, 0x2330}, {0x10de, 0x2330}}));
+  EXPECT_EQ(nvidia_gpus(*std::make_unique<FakeKernel>()), Ids());
 }
 
 TEST(Upgrade, TheLinkLeadsToTheOldOrTheNewWhateverFails) {

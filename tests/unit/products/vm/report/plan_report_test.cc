@@ -251,5 +251,35 @@ TEST(VmStatus, OfEachStateIsTalliedAndConcluded) {
   EXPECT_EQ(conclusion(VmStatus{.claims = {claim({operation("attach")})}}), "1 claim attached.");
 }
 
+// What a claim's file hides may be of any name, so that it is shown for each.
+TEST(VmStatus, IsOfWhatRemainsForTheNameThatIsAsked) {
+  const Claim gone = claim({operation("attach"), operation("detach")});
+  Claim other = claim({operation("attach")});
+  other.operations[0].plan.name = "guest-2";
+  Claim damaged;
+  damaged.problem = "no plan";
+  const auto shown = [&](const std::optional<std::string>& name) {
+    std::string all;
+    for (const auto& each :
+         status_of({claim({operation("attach")}), gone, other, damaged}, name).claims)
+      all += (each.operations.empty() ? each.problem : each.attached().name) + ";";
+    return all;
+  };
+  EXPECT_EQ(shown({}), "guest-1;guest-2;no plan;");
+  EXPECT_EQ(shown("guest-2"), "guest-2;no plan;");
+  EXPECT_EQ(shown("guest-3"), "no plan;");
+}
+
+TEST(VmPlan, HugePagesAreOfTheSizeThatIsNamed) {
+  for (const auto& [gib, size, bytes, page] :
+       {std::tuple(1ull, "2M", 1073741824ull, 2097152ull),
+        {3ull, "1G", 3221225472ull, 1073741824ull},
+        {65536ull, "1G", 70368744177664ull, 1073741824ull}}) {
+    const auto pages = vm::huge_pages(gib, size);
+    EXPECT_EQ(pages.bytes, bytes);
+    EXPECT_EQ(pages.page_bytes, page);
+  }
+}
+
 }  // namespace
 }  // namespace gpuready
