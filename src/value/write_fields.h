@@ -61,15 +61,20 @@ Json write(const T& value, const FieldStyle& style, int depth) {
     return list;
   } else if constexpr (kMap<T>) {
     Json object = Json::object();
+    // Keys of a map are different: object[key] would look for each among those before it.
+    auto& members = object.get_ref<Json::object_t&>();
+    const auto append = [&](std::string key, Json member) {
+      members.Json::object_t::Container::emplace_back(std::move(key), std::move(member));
+    };
     for (const auto& [key, item] : value) {
       Json written = write(item, style, depth);
       if (written.is_null()) continue;
       if constexpr (std::integral<std::remove_cvref_t<decltype(key)>>)
-        object[std::to_string(key)] = std::move(written);
+        append(std::to_string(key), std::move(written));
       else if constexpr (std::is_same_v<std::remove_cvref_t<decltype(key)>, PciAddress>)
-        object[key.text()] = std::move(written);
+        append(key.text(), std::move(written));
       else
-        object[key] = std::move(written);
+        append(key, std::move(written));
     }
     return object;
   } else {

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "base/characters.h"
 #include "base/text.h"
 #include "doctor/commands.h"
 #include "doctor/facts.h"
@@ -109,20 +110,29 @@ std::string headers_command(std::string_view release) {
 }
 
 // A kernel that the distribution did not build, by its name: its repositories have no headers of
-// it.
+// it. Debian and Ubuntu name theirs VERSION-ABI-FLAVOUR, newer Debian VERSION+REVISION-FLAVOUR or
+// VERSION-FLAVOUR. Distributions that call themselves like Red Hat's have endings of their own.
 bool is_foreign_kernel(const Machine& machine) {
-  constexpr std::string_view kDebians =
-      "generic lowlatency virtual aws azure gcp gke oracle oem kvm ibm nvidia raspi tegra realtime "
-      "fde 64k hwe intel iotg amd64 arm64 pve 686 pae armmp lpae ppc64el powerpc";
+  constexpr std::string_view kFlavours =
+      "amd64 arm64 686 pae armmp lpae ppc64el powerpc riscv64 s390x pve tegra";
+  constexpr std::string_view kRedHats = "fedora rhel centos rocky almalinux ol amzn";
+  const auto is_one_of = [](std::string_view word, std::string_view words) {
+    return std::ranges::count(split(words, " "), word) > 0;
+  };
   const std::string_view release = machine.system.kernel_release;
-  const auto own = split(kDebians, " ");
+  const std::string ids = machine.system.os_ids.value_or("");
   switch (family_of(machine)) {
     case Family::debian:
-    case Family::ubuntu:
-      return std::ranges::find(own, release.substr(release.rfind('-') + 1)) == own.end();
+    case Family::ubuntu: {
+      const auto parts = split(release, "-");
+      const bool has_abi = parts.size() > 2 && is_digit(parts[1].front());
+      const bool has_revision = parts.size() > 1 && contains(parts[0], "+");
+      return !has_abi && !has_revision && (parts.empty() || !is_one_of(parts.back(), kFlavours));
+    }
     case Family::fedora:
     case Family::yum:
-      return !contains(release, ".fc") && !contains(release, ".el") && !contains(release, ".amzn");
+      return is_one_of(std::string_view(ids).substr(0, ids.find(' ')), kRedHats) &&
+             !contains(release, ".fc") && !contains(release, ".el") && !contains(release, ".amzn");
     default:
       return false;
   }

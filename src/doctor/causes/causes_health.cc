@@ -662,7 +662,6 @@ std::vector<Cause> health_causes() {
        .cure = "The GPU computes meanwhile. Cut the power once, because a failed read looks the "
                "same; if it stays, ask the vendor for a reflash or another GPU.",
        .action = Action::replace,
-       .explains = {"gpu-call-failed"},
        .match = inforom},
   };
 }

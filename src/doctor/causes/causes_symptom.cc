@@ -212,7 +212,7 @@ std::vector<Match> not_listed(const Facts& facts) {
 bool telling(const Machine& machine, const Gpu& gpu, const ApiStatus& status) {
   if (status.ok() || is_unread_in_wsl(machine, gpu, status)) return false;
   if (status.call.starts_with("cu")) return true;
-  constexpr int kTelling[] = {8, 10, 14, 15, 16, 17, 999};
+  constexpr int kTelling[] = {8, 10, 15, 16, 17, 999};  // a corrupt inforom (14) has its own cause
   return std::find(std::begin(kTelling), std::end(kTelling), status.code) != std::end(kTelling);
 }
 
@@ -224,16 +224,7 @@ std::vector<Match> call_failed(const Facts& facts) {
       if (telling(facts.machine, gpu, status) && match.evidence.size() < 4)
         match.evidence.push_back(evidence(status));
     if (match.evidence.empty()) continue;
-    // A corrupt inforom answers for itself alone.
-    constexpr int kCorruptedInforom = 14;
-    if (std::all_of(gpu.errors.begin(), gpu.errors.end(), [&](const ApiStatus& status) {
-          return !telling(facts.machine, gpu, status) || status.code == kCorruptedInforom;
-        })) {
-      match.severity = Severity::warning;
-      match.command = "nvidia-smi -q -i {pci}";
-    } else if (facts.machine.system.wsl2) {
-      cure_in_windows(match);
-    }
+    if (facts.machine.system.wsl2) cure_in_windows(match);
     matches.push_back(std::move(match));
   }
   return matches;
@@ -451,7 +442,7 @@ std::vector<Cause> symptom_causes() {
            "and then have the GPU replaced. Until then programs can be kept to other GPUs "
            "(CUDA_VISIBLE_DEVICES).",
        .command = "nvidia-smi --gpu-reset -i {pci}",
-       .action = Action::check_again,
+       .action = Action::reset_gpu,
        .explains = {"expected-gpu-count"},
        .match = call_failed},
       {.id = "gpu-unusable",

@@ -40,7 +40,8 @@ constexpr DocumentForm kHistoryForm{.name = "fleet-history"};
 // A rate is compared once it was measured this often. Its mean and mean deviation are those of
 // about the last kWeighed values.
 constexpr std::uint64_t kFewest = 5, kWeighed = 16;
-constexpr double kOfNormal = 1.2533;  // of a normal distribution: deviation / mean deviation
+constexpr std::size_t kMostRates = 1000;  // of a node, by name: a report may invent any
+constexpr double kOfNormal = 1.2533;      // of a normal distribution: deviation / mean deviation
 
 // Of a name and a GPU; null: none.
 template <class T>
@@ -109,6 +110,7 @@ void take_rates(const NodeReport& report, KnownNode& known, Fleet& out) {
   const auto before = known.rates;
   for (const NodeRate& rate : report.rates) {
     const auto* old = found(before, rate.name, rate.gpu);
+    if (old == nullptr && known.rates.size() >= kMostRates) continue;
     UsualRate usual =
         old != nullptr ? *old : UsualRate{.count = 0, .mean = rate.value, .spread = 0};
     const double limit = slow_below(usual.mean, kOfNormal * usual.spread);
@@ -179,15 +181,15 @@ Result<History> History::read(std::string_view text, const std::string& name) {
     return refused("its first line is of something else");
   for (std::size_t i = 1; i < all.size(); ++i) {
     const std::string line = fmt::format("line {}", i + 1);
-    const auto doc = parse_json(all[i], line);
+    const auto doc = parse_json(all[i], line, all[i].size());
     const auto node =
         doc ? value::read_document<KnownNode>(*doc, line) : std::unexpected(doc.error());
     if (!node) return refused(node.error().message);
-    history.lines_[node->node] = all[i];
+    if (!history.lines_.emplace(node->node, all[i]).second)
+      return refused(fmt::format("{} repeats a node", line));
   }
-  if (get_uint(*head, "nodes") != history.lines_.size())
-    return refused(fmt::format("it holds {}, and {} are announced",
-                               counted(history.lines_.size(), "node"),
+  if (get_uint(*head, "nodes") != all.size() - 1)
+    return refused(fmt::format("it holds {}, and {} are announced", counted(all.size() - 1, "node"),
                                get_uint(*head, "nodes").value_or(0)));
   return history;
 }
@@ -213,7 +215,8 @@ KnownNode History::of(const std::string& node) const {
     fresh.node = node;
     return fresh;
   }
-  return *value::read_document<KnownNode>(*parse_json(line->second, node), node);
+  return *value::read_document<KnownNode>(*parse_json(line->second, node, line->second.size()),
+                                          node);
 }
 
 void History::keep(const KnownNode& node) {

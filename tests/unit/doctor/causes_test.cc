@@ -534,6 +534,23 @@ TEST(Causes, DeviceCodeThatDidNotLoadIsExplained) {
   }
 }
 
+// The board's store of counts does not keep the GPU from working: no reset is asked for.
+TEST(Causes, ACorruptInforomIsNoFailedCall) {
+  auto machine = healthy();
+  const ApiStatus corrupt{"nvmlDeviceValidateInforom(0)", 14, "NVML_ERROR_CORRUPTED_INFOROM"};
+  machine.gpus[0].errors = {corrupt};
+  auto findings = diagnose(machine);
+  ASSERT_EQ(ids(findings), Ids{"inforom-corrupt"});
+  EXPECT_EQ(findings[0].severity, Severity::warning);
+  EXPECT_EQ(findings[0].action, Action::replace);
+  EXPECT_TRUE(findings[0].explains.empty());
+  machine.gpus[0].errors = {corrupt, {"nvmlDeviceGetPowerUsage(0)", 999, "NVML_ERROR_UNKNOWN"}};
+  findings = diagnose(machine);
+  ASSERT_EQ(ids(findings), (Ids{"gpu-call-failed", "inforom-corrupt"}));
+  EXPECT_EQ(findings[0].action, Action::reset_gpu);
+  EXPECT_EQ(findings[0].command, "nvidia-smi --gpu-reset -i 0000:10:00.0");
+}
+
 TEST(Causes, BusyGpuSaysWhoHoldsIt) {
   auto machine = healthy();
   machine.gpus[0].errors.push_back(

@@ -68,7 +68,7 @@ IndexedRun indexed(const RunRecord& run) {
     if (!run.is_whole() || stack.status != StackStatus::ok) continue;
     const KpiValues values = values_of(stack, run.workload);
     for (std::size_t k = 0; k < values.size(); ++k)
-      if (values[k] && *values[k] > 0)
+      if (values[k] && std::isfinite(*values[k]) && *values[k] > 0)
         row.figures.push_back({.stack = stack.id, .kpi = kKpis[k], .value = *values[k]});
   }
   return row;
@@ -77,20 +77,12 @@ IndexedRun indexed(const RunRecord& run) {
 using Index = std::map<std::string, IndexedRun>;  // by id
 
 Result<Index> read_index(std::string_view text, const std::string& path) {
+  const Json doc = TRY(parse_json(text, path, kMaxIndexBytes));
+  if (!value::is_document(doc, kIndexForm))
+    return fail(ErrorKind::bad_input, path + " is another document");
+  auto read = TRY(value::read_document<IndexDocument>(doc, path));
   Index index;
-  if (text.empty()) return index;
-  const auto refused = [&](const std::string& why) {
-    return fail(ErrorKind::bad_input,
-                fmt::format("{} is not an index of runs: {}. Delete it: it is rebuilt from the "
-                            "runs beside it",
-                            path, why));
-  };
-  const auto doc = parse_json(text, "it", kMaxIndexBytes);
-  if (!doc) return refused(doc.error().message);
-  if (!value::is_document(*doc, kIndexForm)) return refused("it is another document");
-  auto read = value::read_document<IndexDocument>(*doc, "it");
-  if (!read) return refused(read.error().message);
-  for (IndexedRun& run : read->runs) index[run.id] = std::move(run);
+  for (IndexedRun& run : read.runs) index[run.id] = std::move(run);
   return index;
 }
 
@@ -201,7 +193,14 @@ Result<History> read_history(Host& host, const std::string& folder, const Histor
     else
       return std::unexpected(text.error());
   }
-  Index known = TRY(read_index(old, path)), here;
+  Index known, here;
+  if (!old.empty()) {
+    if (auto index = read_index(old, path))
+      known = std::move(*index);
+    else
+      history.notes.push_back(
+          fmt::format("The index of the runs was built again: {}", index.error().message));
+  }
   for (auto& [id, file] : TRY(run_files_of(host, folder))) {
     if (here.contains(id)) continue;
     const auto earlier = known.find(id);

@@ -517,6 +517,24 @@ TEST(FleetHistory, RatesBeyondAllNumbersLeaveItReadable) {
   }
 }
 
+// A report may invent names; the line of its node does not grow without end.
+TEST(FleetHistory, ANodesRatesAreLimited) {
+  History history;
+  auto one = report("n0");
+  for (int name = 0; name < 1001; ++name)
+    one.rates.push_back({"rate " + std::to_string(name), "B/s", 0, 100});
+  merged({one}, &history);
+  EXPECT_EQ(history.of("n0").rates.size(), 1000u);
+  // Those that are known are still followed.
+  one.created_unix_seconds += 1;
+  one.rates = {{"rate 999", "B/s", 0, 100}, {"rate 1000", "B/s", 0, 100}};
+  merged({one}, &history);
+  const auto rates = history.of("n0").rates;
+  EXPECT_EQ(rates.size(), 1000u);
+  EXPECT_EQ(rates.at("rate 999").at(0).count, 2u);
+  EXPECT_FALSE(rates.contains("rate 1000"));
+}
+
 // What is not a whole history is refused, and no part of it taken for all.
 TEST(FleetHistory, AFileThatIsNotWholeIsRefused) {
   const std::string head = R"({"schema":"gpuready.fleet-history","schema_version":1,"nodes":2})",
@@ -533,7 +551,7 @@ TEST(FleetHistory, AFileThatIsNotWholeIsRefused) {
         Row{R"({"schema":"gpuready.fleet-history","schema_version":2,"nodes":0})",
             "its first line is of something else"},
         Row{head + "\n" + n0 + "\n", "it holds 1 node, and 2 are announced"},
-        Row{head + "\n" + n0 + "\n" + n0 + "\n", "it holds 1 node, and 2 are announced"},
+        Row{head + "\n" + n0 + "\n" + n0 + "\n", "line 3 repeats a node"},
         Row{head + "\n" + n0 + "\n" + n1 + "\n" + R"({"node":"n2"})",
             "it holds 3 nodes, and 2 are announced"},
         Row{head + "\n" + n0 + "\n" + n1.substr(0, 8), "line 3: "},
