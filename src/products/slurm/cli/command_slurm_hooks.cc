@@ -66,7 +66,7 @@ void settle_now(Host& host, const HookOptions& options, SlurmHookReport& report,
 Result<SlurmHookReport> begin_hook(Host& host, const HookOptions& options, const char* hook) {
   const bool replays = options.globals.replay.has_value();
   return SlurmHookReport{.hook = hook,
-                         .node = TRY(node_name(host, options.slurm)),
+                         .node = TRY(slurm::node_name(host, options.slurm.node)),
                          .rehearsed = replays,
                          .done = slurm::carries_out(options.dry_run, replays, options.rehearse),
                          .strict = options.strict};
