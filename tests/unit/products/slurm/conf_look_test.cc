@@ -155,11 +155,12 @@ TEST_F(SlurmConfLook, NothingIsConcludedFromWhatWasNotRead) {
 
 TEST_F(SlurmConfLook, DeviceFilesAreThoseOfTheMachineAndHooksThoseOfThisOne) {
   write("prolog", "#!/bin/sh\n", 0755);
-  write_slurm_conf("Prolog=" + path("prolog") + "\nEpilog=" + path("none") + "\n");
+  write_slurm_conf("Prolog=" + path("prolog") + "\nEpilog=" + path("none/epilog") + "\n");
   devices_.opens["/dev/nvidia1"] = std::nullopt;
+  EXPECT_EQ(look().unseen, Texts{});
   using Missing = std::map<std::string, std::string>;
   EXPECT_EQ(look().view.missing,
-            (Missing{{"/dev/nvidia0", "does not exist"}, {path("none"), "does not exist"}}));
+            (Missing{{"/dev/nvidia0", "does not exist"}, {path("none/epilog"), "does not exist"}}));
 }
 
 // In a process of its own, which is not root.

@@ -55,6 +55,27 @@ TEST(SlurmSetup, HooksOfOthersStay) {
   EXPECT_NE(setup.taken[2].how.find("/etc/slurm/gpuready/epilog || exit 1"), std::string::npos);
 }
 
+TEST(SlurmSetup, AnIntervalOfZeroIsNoneAndTheStatesOfOthersStay) {
+  const auto lines = [](std::string_view conf) { return plan(conf).lines; };
+  const std::string hooks =
+      "HealthCheckProgram=/etc/slurm/gpuready/health\nProlog=/etc/slurm/gpuready/prolog\n"
+      "Epilog=/etc/slurm/gpuready/epilog\nPrologFlags=Alloc\nPrologEpilogTimeout=9\n";
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(lines(hooks), (Lines{"HealthCheckInterval=300", "HealthCheckNodeState=ANY,CYCLE"}));
+  EXPECT_EQ(lines(hooks + "HealthCheckInterval=0\n"),
+            (Lines{"HealthCheckInterval=300", "HealthCheckNodeState=ANY,CYCLE"}));
+  EXPECT_EQ(lines(hooks + "HealthCheckNodeState=IDLE\n"), Lines{"HealthCheckInterval=300"});
+  EXPECT_EQ(lines(hooks + "HealthCheckInterval=1\n"), Lines{});
+}
+
+// Without a prolog of ours it does not matter when prologs run.
+TEST(SlurmSetup, PrologFlagsMatterOnlyToOurProlog) {
+  const auto setup = plan("Prolog=/site/prolog\nPrologFlags=NoHold\n");
+  EXPECT_TRUE(setup.notes.empty());
+  for (const auto& line : plan("Prolog=/site/prolog\n").lines)
+    EXPECT_FALSE(line.starts_with("PrologFlags")) << line;
+}
+
 TEST(SlurmSetup, FlagsOfOthersAreKeptAndTold) {
   const auto setup = plan("PrologFlags=NoHold\n");
   EXPECT_EQ(setup.notes.size(), 1u);

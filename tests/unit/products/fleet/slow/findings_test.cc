@@ -55,7 +55,6 @@ TEST(PlanOfASearch, NamesThePairsOfTheNextRoundUntilItHasEnded) {
   EXPECT_TRUE(ended.next_round.empty());
 }
 
-// A measured pair of each kind: (node, node, rate), where no rate is no answer.
 std::vector<PairRate> round_of(std::initializer_list<PairRate> pairs) { return pairs; }
 
 TEST(FindingsOfASearch, CountsPairsByWhetherTheyHaveARate) {
