@@ -79,7 +79,7 @@ Result<int> run_fleet_slow(const FleetSlowOptions& options) {
                              .in_slurm_job = host->environment("SLURM_JOB_ID").has_value()},
                             search.rounds.size()));
   const bool measures = !command.empty();
-  fleet::KeptRounds kept{.rounds = search.rounds.size(), .file = options.results};
+  KeptRounds kept{.rounds = search.rounds.size(), .file = options.results};
   if (kept.rounds > 0) kept.before = modified(options.results);
   std::vector<fleet::PairFailure> failures;
   if (measures) failures = TRY(measure(search, std::move(command), options));
@@ -87,7 +87,7 @@ Result<int> run_fleet_slow(const FleetSlowOptions& options) {
   auto findings = fleet::findings_of(search);
   findings.failures = std::move(failures);
   kept.interrupted = interrupted();
-  if (measures) fleet::note_kept_rounds(findings, kept);
+  if (measures) note_kept_rounds(findings, kept);
   if (options.plan) fleet::add_plan(findings, search);
   Envelope envelope = begin_envelope("fleet slow");
   envelope.conclusion = conclusion_of(findings);

@@ -158,18 +158,6 @@ SlowFindings findings_of(const SlowSearch& search) {
   return findings;
 }
 
-void note_kept_rounds(SlowFindings& findings, const KeptRounds& kept) {
-  if (kept.rounds == 0) return;
-  const bool none = findings.rounds == kept.rounds && !kept.interrupted;
-  if (none) findings.ended = SearchEnd::ended_before;
-  const std::string old =
-      fmt::format("{} of {} {} measured before {}", counted(kept.rounds, "round"),
-                  printable(kept.file), kept.rounds == 1 ? "was" : "were", kept.before);
-  findings.notes.push_back(none ? "Nothing was measured now, because this search has ended: " +
-                                      old + ". For a new search, remove the file or name another."
-                                : old + ".");
-}
-
 void add_plan(SlowFindings& findings, const SlowSearch& search) {
   const auto pairs = next_round(search);
   if (pairs.empty()) return;

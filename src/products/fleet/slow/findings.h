@@ -64,13 +64,6 @@ struct SlowFindings {
 
 SlowFindings findings_of(const SlowSearch& search);
 
-// Of a search that measured after rounds of a file.
-struct KeptRounds {
-  std::size_t rounds = 0;
-  std::string file = {}, before = {};  // when they had been measured
-  bool interrupted = false;
-};
-void note_kept_rounds(SlowFindings& findings, const KeptRounds& kept);
 // The pairs of the next round, if there is one.
 void add_plan(SlowFindings& findings, const SlowSearch& search);
 

@@ -111,6 +111,23 @@ TEST(PairRunner, ReasonsOfWhatGaveNoRate) {
   EXPECT_EQ(reason("echo 5"), "none");
 }
 
+// nccl-tests ends with another exit code then, or not at all.
+TEST(PairRunner, WrongValuesCountHoweverTheCommandEnded) {
+  const std::string row =
+      "echo '1073741824 268435456 float sum -1 5432.1 197.67 370.63 12 5430.0 197.70 370.80 0'";
+  std::string reason;
+  for (const char* end : {"", "; exit 1", "; kill -9 $$"}) {
+    const auto outcome = measure_round(runner(row + end), map_of_nodes(2), {{0, 1}}, 1);
+    ASSERT_EQ(outcome.rates.size(), 1u);
+    EXPECT_EQ(outcome.rates[0].rate, std::nullopt) << end;
+    EXPECT_TRUE(outcome.rates[0].wrong_values) << end;
+    ASSERT_EQ(outcome.failures.size(), 1u);
+    if (reason.empty()) reason = outcome.failures[0].reason;
+    EXPECT_EQ(outcome.failures[0].reason, reason) << end;
+    EXPECT_TRUE(reason.contains("wrong")) << reason;
+  }
+}
+
 TEST(PairRunner, APairThatWasCancelledIsNotCounted) {
   std::atomic<bool> cancel{true};
   auto one = runner("echo 5 # {a} {b}");
