@@ -430,6 +430,8 @@ TEST(ExporterAnswers, EachPathHasItsStatusTypeAndText) {
 TEST(ExporterSample, TheChildReadsWhatItsParentOrdered) {
   using Args = std::vector<std::string>;
   EXPECT_EQ(sample_args({}), Args{});
+  EXPECT_EQ(sample_args({.replay = "a.json"}), Args{"replay=a.json"});
+  EXPECT_EQ(sample_args({.timeout_s = 2}), Args{"timeout=2"});
   EXPECT_EQ(sample_args({.replay = "a b.json", .timeout_s = 2.5}),
             (Args{"replay=a b.json", "timeout=2.5"}));
   const Args args = {"timeout=2.5", "other=1", "replay=timeout=9"};
