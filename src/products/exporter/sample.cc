@@ -12,6 +12,7 @@ namespace gpuready::exporter {
 namespace {
 
 constexpr std::size_t kMostBytes = 64u << 20;
+constexpr std::string_view kReplay = "replay=", kTimeout = "timeout=";
 
 std::string last_line(std::string_view text) {
   const auto all = lines(trim(text));
@@ -19,6 +20,22 @@ std::string last_line(std::string_view text) {
 }
 
 }  // namespace
+
+std::vector<std::string> sample_args(const SampleOrder& order) {
+  std::vector<std::string> args;
+  if (order.replay) args.push_back(std::string(kReplay) + *order.replay);
+  if (order.timeout_s) args.push_back(fmt::format("{}{}", kTimeout, *order.timeout_s));
+  return args;
+}
+
+SampleOrder sample_order(std::span<const std::string> args) {
+  SampleOrder order;
+  for (const std::string& arg : args) {
+    if (const auto file = after_prefix(arg, kReplay)) order.replay = *file;
+    if (const auto seconds = after_prefix(arg, kTimeout)) order.timeout_s = parse_double(*seconds);
+  }
+  return order;
+}
 
 void note_silent_files(const Recording& read, Machine& machine) {
   for (const auto& [path, answer] : read.files)

@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,6 +15,14 @@
 namespace gpuready::exporter {
 
 inline constexpr const char* kSampleMode = "__sample";
+
+// What the child looks at, and for how long, as its arguments.
+struct SampleOrder {
+  std::optional<std::string> replay = {};
+  std::optional<double> timeout_s = {};
+};
+std::vector<std::string> sample_args(const SampleOrder& order);
+SampleOrder sample_order(std::span<const std::string> args);
 
 // Files that a driver did not answer, as the child noted while it read them: they become entries of
 // Machine::unseen.

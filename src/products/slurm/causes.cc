@@ -87,10 +87,6 @@ std::vector<Cause> causes_of_node(const Look& look, const StatusReport& kept,
   return causes;
 }
 
-Cause cause_of(const NoAnswer& answer) {
-  return {"no-answer", answer.why, Action::reboot, Level::quick};
-}
-
 std::optional<std::vector<int>> parse_numbers(std::string_view text) {
   constexpr std::int64_t kMost = 1024;
   std::vector<int> numbers;

@@ -22,17 +22,10 @@ struct Cause {
   std::optional<Level> needs_test = {};
 };
 
-// A look that gave no answer is a cause itself: whether the driver hangs or is only slow, a job
-// would wait for it as long.
-struct NoAnswer {
-  std::string why;
-};
-
 // Of the whole node: what the look found, and what tests have found and no later test has cleared.
 // `left` are processes that an earlier job left on its GPUs.
 std::vector<Cause> causes_of_node(const Look& look, const StatusReport& kept,
                                   const std::vector<std::uint32_t>& left);
-Cause cause_of(const NoAnswer& answer);
 
 // The GPUs of a job, by the numbers of SLURM_JOB_GPUS.
 struct JobGpus {

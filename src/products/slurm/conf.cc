@@ -157,12 +157,19 @@ bool prolog_at_allocation(const std::optional<std::string>& flags) {
          lists(flags, "RunInJob");
 }
 
-Result<std::string> find_conf(Host& host) {
-  if (auto named = host.environment("SLURM_CONF"); named && named->starts_with('/')) return *named;
+Result<std::string> find_conf(Host& host, const std::optional<std::string>& named) {
+  if (named) return named->starts_with('/') ? *named : host.real_path(*named);
+  if (auto path = host.environment("SLURM_CONF"); path && path->starts_with('/')) return *path;
   for (const char* file : kFiles)
     if (host.exists(file)) return std::string(file);
   return fail(ErrorKind::not_found,
               "slurm.conf was not found in the usual folders; pass --conf FILE");
+}
+
+Result<std::string> node_name(Host& host, const std::optional<std::string>& named) {
+  if (named) return *named;
+  if (auto name = host.environment("SLURMD_NODENAME"); name && !name->empty()) return *name;
+  return std::string(short_host_name(TRY(host.identity()).host_name));
 }
 
 bool names_node(std::string_view list, std::string_view node) {

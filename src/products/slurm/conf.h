@@ -37,8 +37,12 @@ bool lists(const std::optional<std::string>& value, std::string_view word);
 // Whether PrologFlags of this value run the prolog when a job gets its nodes: others imply Alloc.
 bool prolog_at_allocation(const std::optional<std::string>& flags);
 
-// Where slurm.conf is: SLURM_CONF, the usual folders, what slurmd fetched without files.
-Result<std::string> find_conf(Host& host);
+// Where slurm.conf is, as an absolute path: the one that the user names, SLURM_CONF, the usual
+// folders, what slurmd fetched without files.
+Result<std::string> find_conf(Host& host, const std::optional<std::string>& named);
+// This node, as slurm.conf names it: what the user names, the variable that slurmd sets, else this
+// host's name.
+Result<std::string> node_name(Host& host, const std::optional<std::string>& named);
 
 // Whether this list of nodes, such as n[1-4], has the node.
 bool names_node(std::string_view list, std::string_view node);

@@ -1,5 +1,8 @@
 #include "slurm/record_file.h"
 
+#include <fmt/format.h>
+
+#include "base/characters.h"
 #include "value/document.h"
 #include "value/fields.h"
 
@@ -31,5 +34,18 @@ Result<Record> parse_record(std::string_view text, const std::string& name) {
 }
 
 std::string record_text(const Record& record) { return dump(value::write_document(record)); }
+
+std::string record_path(const std::string& folder, std::string_view node) {
+  std::string name;
+  for (const char c : node) name += is_letter_or_digit(c) ? c : '-';
+  return fmt::format("{}/slurm-{}.json", folder, name);
+}
+
+Result<std::optional<Record>> read_record(Host& host, const std::string& path) {
+  const auto text = host.read_own_file(path);
+  if (text) return TRY(parse_record(*text, path));
+  if (text.error().kind == ErrorKind::not_found) return std::nullopt;
+  return std::unexpected(text.error());
+}
 
 }  // namespace gpuready::slurm

@@ -11,8 +11,8 @@
 namespace gpuready::slurm {
 
 struct Slurm {
-  std::string scontrol;                       // its path
-  std::optional<std::string> conf;            // slurm.conf, if not where scontrol looks for it
+  std::string scontrol = {};                  // its path
+  std::optional<std::string> conf = {};       // slurm.conf, if not where scontrol looks for it
   std::chrono::milliseconds patience{6'000};  // with each request
 };
 

@@ -3,13 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "base/text.h"
+#include "host/atomic_file.h"
 
 namespace gpuready::slurm {
 namespace {
 
 constexpr std::string_view kHead = "# gpuready slurm install";
+constexpr std::uint32_t kScriptMode = 0755;
 
 // Slurm takes neither arguments nor PATH, so a script holds both.
 std::string script(const Hook& hook, const SetupChoice& choice) {
@@ -39,6 +42,17 @@ bool can_be_value(std::string_view path) {
   return std::ranges::none_of(path, [](char c) {
     return static_cast<unsigned char>(c) <= ' ' || contains("\"'#\\*?[]%\x7f", {&c, 1});
   });
+}
+
+Result<void> check_hook_folder(const std::string& folder) {
+  if (!folder.starts_with('/'))
+    return fail(ErrorKind::bad_input,
+                "--folder " + printable(folder) + ": Slurm wants an absolute path");
+  if (can_be_value(folder)) return {};
+  return fail(ErrorKind::bad_input,
+              printable(folder) +
+                  ": Slurm cannot read the path of a hook with blanks, quotes or characters of "
+                  "patterns; name another folder for the scripts by --folder");
 }
 
 Setup plan_setup(const Conf& conf, const SetupChoice& choice) {
@@ -81,6 +95,18 @@ std::string with_lines(std::string_view slurm_conf, const std::vector<std::strin
   if (lines.empty()) return text;
   if (!text.empty() && !text.ends_with('\n')) text += '\n';
   return text + fmt::format("{}\n{}\n", kHead, join(lines, "\n"));
+}
+
+Result<void> write_setup(Storage& storage, const std::string& folder, const Setup& setup,
+                         const std::string& slurm_conf, std::string_view text) {
+  if (const auto made = storage.make_folder(folder, kScriptMode);
+      !made && made.error().code != EEXIST)
+    return made;
+  for (const auto& file : setup.scripts)
+    TRY(write_file_atomically(file.path, file.content, {.mode = kScriptMode}, storage));
+  if (setup.lines.empty()) return {};
+  return write_file_atomically(slurm_conf, with_lines(text, setup.lines), {.keep_owner = true},
+                               storage);
 }
 
 }  // namespace gpuready::slurm

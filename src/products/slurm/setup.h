@@ -1,4 +1,4 @@
-// What `slurm install` writes: three scripts, and lines for slurm.conf. Pure.
+// What `slurm install` writes: three scripts, and lines for slurm.conf.
 #pragma once
 
 #include <optional>
@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "host/storage.h"
 #include "slurm/conf.h"
 
 namespace gpuready::slurm {
@@ -38,9 +39,13 @@ struct SetupChoice {
 };
 // Whether Slurm reads this as the path of a hook: without blanks, quotes, comments and patterns.
 bool can_be_value(std::string_view path);
+Result<void> check_hook_folder(const std::string& folder);  // an absolute one of these
 Setup plan_setup(const Conf& slurm_conf, const SetupChoice& choice);
 
 // slurm.conf with the lines at its end.
 std::string with_lines(std::string_view slurm_conf, const std::vector<std::string>& lines);
+// The scripts before slurm.conf, which names them; its text was read before.
+Result<void> write_setup(Storage& storage, const std::string& folder, const Setup& setup,
+                         const std::string& slurm_conf, std::string_view text);
 
 }  // namespace gpuready::slurm

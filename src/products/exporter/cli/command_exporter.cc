@@ -25,7 +25,6 @@ namespace {
 
 // A backstop: each question that a sample asks of a driver has a deadline of its own.
 constexpr std::chrono::minutes kLongestSample{20};
-constexpr const char* kText = "text/plain; charset=utf-8";
 
 struct ExporterCommand {
   Globals globals;
@@ -37,15 +36,6 @@ struct ExporterCommand {
 };
 
 // ---- the child that takes a sample: the machine as JSON on descriptor 3
-constexpr std::string_view kReplay = "replay=", kTimeout = "timeout=";
-
-std::vector<std::string> sample_args(const Globals& globals) {
-  std::vector<std::string> args;
-  if (globals.replay) args.push_back(std::string(kReplay) + *globals.replay);
-  if (globals.timeout_s) args.push_back(fmt::format("{}{}", kTimeout, *globals.timeout_s));
-  return args;
-}
-
 Result<Machine> sample_machine(const Globals& globals) {
   const auto host = TRY(open_host(globals));
   Recording read;
@@ -58,12 +48,9 @@ Result<Machine> sample_machine(const Globals& globals) {
 int run_sample(std::span<const std::string> args) {
   if (::fcntl(kChannelDescriptor, F_GETFD) < 0) return static_cast<int>(Exit::usage);
   end_with_parent();
+  const auto order = exporter::sample_order(args);
   Globals globals;
-  for (const std::string& arg : args) {
-    if (const auto file = after_prefix(arg, kReplay)) globals.replay = *file;
-    if (const auto seconds = after_prefix(arg, kTimeout))
-      globals.timeout_s = parse_double(*seconds);
-  }
+  globals.replay = order.replay, globals.timeout_s = order.timeout_s;
   const auto machine = sample_machine(globals);
   if (!machine) return complain(machine.error());
   const auto written =
@@ -94,20 +81,9 @@ std::string page_of(const exporter::Observed& seen, const ExporterCommand& optio
 exporter::HttpAnswer answer(std::string_view path, std::string_view accept,
                             const ExporterCommand& options, const Sampling& sampling) {
   const auto seen = sampling.observed();
-  const auto ready = exporter::readiness(*seen, monotonic_seconds(), options.interval_s);
-  if (path == "/metrics") {
-    const bool openmetrics = exporter::wants_openmetrics(accept);
-    return {200,
-            openmetrics ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
-                        : "text/plain; version=0.0.4; charset=utf-8",
-            page_of(*seen, options,
-                    openmetrics ? MetricsFormat::openmetrics : MetricsFormat::prometheus)};
-  }
-  if (path == "/healthz") return {200, kText, "the exporter answers\n"};
-  if (path == "/readyz") return {ready.ready ? 200 : 503, kText, ready.line + "\n"};
-  if (path == "/")
-    return {200, kText, "gpuready exporter: " + ready.line + "\n\n/metrics\n/readyz\n/healthz\n"};
-  return {404, kText, "not found: /metrics has the metrics\n"};
+  return exporter::answer(path, accept,
+                          exporter::readiness(*seen, monotonic_seconds(), options.interval_s),
+                          [&](MetricsFormat format) { return page_of(*seen, options, format); });
 }
 
 int print_once(const ExporterCommand& options, SamplingOptions sampling) {
@@ -126,7 +102,7 @@ Result<int> run_exporter(const ExporterCommand& options) {
   if (options.globals.replay) TRY(open_host(options.globals));
   if (options.state != kKeptResultsFile) TRY(read_kept_results(*make_live_host(), options.state));
   SamplingOptions sampling{
-      .sample_args = sample_args(options.globals),
+      .sample_args = exporter::sample_args({options.globals.replay, options.globals.timeout_s}),
       .interval = to_milliseconds(options.interval_s),
       .limit = kLongestSample,
       .judge = [&](Machine machine) { return judge(std::move(machine), policy, rules); },

@@ -243,4 +243,19 @@ Readiness readiness(const Observed& seen, double now, double interval_seconds) {
   return {true, seen.report->conclusion.value_or("sampled")};
 }
 
+HttpAnswer answer(std::string_view path, std::string_view accept, const Readiness& ready,
+                  const std::function<std::string(MetricsFormat)>& metrics) {
+  constexpr const char* kText = "text/plain; charset=utf-8";
+  if (path == "/metrics" && wants_openmetrics(accept))
+    return {200, "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            metrics(MetricsFormat::openmetrics)};
+  if (path == "/metrics")
+    return {200, "text/plain; version=0.0.4; charset=utf-8", metrics(MetricsFormat::prometheus)};
+  if (path == "/healthz") return {200, kText, "the exporter answers\n"};
+  if (path == "/readyz") return {ready.ready ? 200 : 503, kText, ready.line + "\n"};
+  if (path == "/")
+    return {200, kText, "gpuready exporter: " + ready.line + "\n\n/metrics\n/readyz\n/healthz\n"};
+  return {404, kText, "not found: /metrics has the metrics\n"};
+}
+
 }  // namespace gpuready::exporter

@@ -1,8 +1,10 @@
 // What the exporter answers: the page of metrics, and whether they can be relied on. Pure.
 #pragma once
 
+#include <functional>
 #include <string>
 
+#include "exporter/http_request.h"
 #include "exporter/report/observed.h"
 #include "report/metrics/exposition.h"
 
@@ -24,6 +26,10 @@ struct Readiness {
   std::string line;
 };
 Readiness readiness(const Observed& seen, double now, double interval_seconds);
+
+// What is at a path; `metrics` renders the page of metrics.
+HttpAnswer answer(std::string_view path, std::string_view accept, const Readiness& ready,
+                  const std::function<std::string(MetricsFormat)>& metrics);
 
 // NVIDIA's GPUs under DCGM's names. `last_xid`: absent where the kernel log is not readable.
 void add_dcgm(const Gpu& gpu, int number, const std::string& host_name, bool answers,

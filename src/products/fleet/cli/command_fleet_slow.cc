@@ -1,10 +1,8 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <memory>
 
 #include "base/clock.h"
-#include "base/nodes/hostlist.h"
 #include "cli/deliver_report.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
@@ -32,65 +30,24 @@ struct FleetSlowOptions {
   bool plan = false;
 };
 
-// The nodes of --nodes, else of the topology, else of the Slurm job.
-Result<fleet::FleetMap> fleet_of(const FleetSlowOptions& options, Host& host) {
-  std::string list = options.nodes;
-  if (list.empty() && options.topology.empty())
-    list = host.environment("SLURM_JOB_NODELIST").value_or("");
-  if (list.empty() && options.topology.empty())
-    return fail(ErrorKind::bad_input,
-                "no nodes are given: name them with --nodes or --topology, or run it in a Slurm "
-                "job");
-  std::vector<fleet::NodeGroup> topology;
-  if (!options.topology.empty())
-    topology = TRY(fleet::parse_topology(TRY(host.read_file(options.topology, 16u << 20))));
-  std::vector<std::string> nodes;
-  if (!list.empty()) nodes = TRY(parse_nodes(list));
-  auto sorted = nodes;
-  std::ranges::sort(sorted);
-  if (const auto twice = std::ranges::adjacent_find(sorted); twice != sorted.end())
-    return fail(ErrorKind::bad_input, fmt::format("node {} is named twice", printable(*twice)));
-  auto map = fleet::map_of(std::move(nodes), topology);
-  if (map.nodes.size() < 3)
-    return fail(ErrorKind::bad_input, "three nodes are needed: of two, either may be the slow one");
-  return map;
-}
-
-std::string command_of(const FleetSlowOptions& options) {
-  if (!options.command.empty()) return options.command;
-  for (const auto& known : fleet::pair_templates())
-    if (known.name == options.runner) return std::string(known.command);
-  return "";
-}
-
-// Each round is kept when it has ended, so that a search goes on where it was interrupted.
-Result<std::vector<fleet::PairFailure>> measure(fleet::SlowSearch& search,
+// Each round is kept when it has ended.
+Result<std::vector<fleet::PairFailure>> measure(fleet::SlowSearch& search, std::string command,
                                                 const FleetSlowOptions& options) {
   catch_interrupts();
-  fleet::PairRunner runner{.command = command_of(options),
-                           .gpus = options.gpus,
-                           .time_limit = to_milliseconds(options.time_limit_s),
-                           .watch = {.cancel = &interrupted()}};
-  TRY(fleet::check_runner(runner));
+  const fleet::PairRunner runner{.command = std::move(command),
+                                 .gpus = options.gpus,
+                                 .time_limit = to_milliseconds(options.time_limit_s),
+                                 .watch = {.cancel = &interrupted()}};
   ProgressLine progress(options.globals.quiet);
-  std::vector<fleet::PairFailure> failures;
-  const auto keep = [&]() -> Result<void> {
-    if (options.results.empty()) return {};
-    return write_file_atomically(options.results, fleet::write_rates(search));
-  };
-  for (bool first = true; !interrupted(); first = false) {
-    const auto pairs = fleet::next_round(search);
-    if (pairs.empty()) break;
-    if (first) TRY(keep());  // before anything is measured, since the file may not be writable
-    const auto number = static_cast<unsigned>(search.rounds.size() + 1);
-    progress.show(fmt::format("round {}: {}", number, counted(pairs.size(), "pair")));
-    auto outcome = fleet::measure_round(runner, search.map, pairs, number);
-    if (outcome.rates.empty()) break;  // interrupted
-    search.rounds.push_back(std::move(outcome.rates));
-    failures.insert(failures.end(), outcome.failures.begin(), outcome.failures.end());
-    TRY(keep());
-  }
-  return failures;
+  return fleet::measure_rounds(
+      runner, search,
+      [&]() -> Result<void> {
+        if (options.results.empty()) return {};
+        return write_file_atomically(options.results, fleet::write_rates(search));
+      },
+      [&](std::size_t pairs, unsigned round) {
+        progress.show(fmt::format("round {}: {}", round, counted(pairs, "pair")));
+      });
 }
 
 // When a file was last written: its rounds are older.
@@ -102,47 +59,36 @@ std::string modified(const std::string& path) {
 Result<int> run_fleet_slow(const FleetSlowOptions& options) {
   const auto start = Clock::now();
   const auto host = make_live_host();
-  fleet::SlowSearch search{.map = TRY(fleet_of(options, *host)),
-                           .options = {.slower_by = options.slower_by_percent.value_or(0) / 100,
-                                       .most_rounds = options.rounds},
-                           .rounds = {}};
+  std::optional<std::string> topology;
+  if (!options.topology.empty()) topology = TRY(host->read_file(options.topology, 16u << 20));
+  fleet::SlowSearch search{
+      .map = TRY(fleet::fleet_of(options.nodes, topology,
+                                 host->environment("SLURM_JOB_NODELIST").value_or(""))),
+      .options = {.slower_by = options.slower_by_percent.value_or(0) / 100,
+                  .most_rounds = options.rounds},
+      .rounds = {}};
   if (!options.results.empty() && host->exists(options.results)) {
     auto rounds = fleet::read_rates(TRY(host->read_file(options.results, kMostBytes)), search.map);
     if (!rounds) return fail(rounds.error().kind, options.results + ", " + rounds.error().message);
     search.rounds = std::move(*rounds);
   }
-  const bool measures = !options.plan && !command_of(options).empty();
-  if (!measures && !options.plan && search.rounds.empty())
-    return fail(ErrorKind::bad_input,
-                "nothing says how to measure: give --runner or --command, or --plan and --results");
-  if (measures && options.runner == "slurm" && !host->environment("SLURM_JOB_ID"))
-    return fail(
-        ErrorKind::bad_input,
-        "--runner slurm: this is not a job of Slurm (SLURM_JOB_ID is not set), so each srun "
-        "would wait for nodes of its own; start it in a job of all nodes, such as: salloc "
-        "--exclusive --nodelist=NODES gpuready fleet slow --runner slurm");
-  const std::size_t kept = search.rounds.size();
-  const std::string kept_from = kept > 0 ? modified(options.results) : "";
+  auto command =
+      TRY(fleet::command_of({.command = options.command,
+                             .runner = options.runner,
+                             .plan = options.plan,
+                             .in_slurm_job = host->environment("SLURM_JOB_ID").has_value()},
+                            search.rounds.size()));
+  const bool measures = !command.empty();
+  KeptRounds kept{.rounds = search.rounds.size(), .file = options.results};
+  if (kept.rounds > 0) kept.before = modified(options.results);
   std::vector<fleet::PairFailure> failures;
-  if (measures) failures = TRY(measure(search, options));
+  if (measures) failures = TRY(measure(search, std::move(command), options));
 
   auto findings = fleet::findings_of(search);
   findings.failures = std::move(failures);
-  if (measures && kept > 0) {
-    const bool none = search.rounds.size() == kept && !interrupted();
-    if (none) findings.ended = fleet::SearchEnd::ended_before;
-    const std::string old =
-        fmt::format("{} of {} {} measured before {}", counted(kept, "round"),
-                    printable(options.results), kept == 1 ? "was" : "were", kept_from);
-    findings.notes.push_back(none ? "Nothing was measured now, because this search has ended: " +
-                                        old + ". For a new search, remove the file or name another."
-                                  : old + ".");
-  }
-  if (const auto pairs = fleet::next_round(search); options.plan && !pairs.empty()) {
-    findings.ended = fleet::SearchEnd::planned;
-    for (const auto& [a, b] : pairs)
-      findings.next_round.push_back({search.map.nodes[a], search.map.nodes[b]});
-  }
+  kept.interrupted = interrupted();
+  if (measures) note_kept_rounds(findings, kept);
+  if (options.plan) fleet::add_plan(findings, search);
   Envelope envelope = begin_envelope("fleet slow");
   envelope.conclusion = conclusion_of(findings);
   envelope.notes = findings.notes;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/nodes/hostlist.h"
+#include "base/text.h"
 #include "fleet/report/exit_rules.h"
 #include "fleet/report/slow_fields.h"
 #include "report/markdown_text.h"
@@ -172,6 +173,18 @@ std::string render_markdown(const SlowFindings& findings, const Envelope&) {
     text += fmt::format("\n{}: {}\n", title, markdown_text(nodes));
   for (const auto& note : findings.notes) text += fmt::format("\n{}\n", markdown_text(note));
   return text + fmt::format("\n{}\n", basis_of(findings));
+}
+
+void note_kept_rounds(SlowFindings& findings, const KeptRounds& kept) {
+  if (kept.rounds == 0) return;
+  const bool none = findings.rounds == kept.rounds && !kept.interrupted;
+  if (none) findings.ended = SearchEnd::ended_before;
+  const std::string old =
+      fmt::format("{} of {} {} measured before {}", counted(kept.rounds, "round"),
+                  printable(kept.file), kept.rounds == 1 ? "was" : "were", kept.before);
+  findings.notes.push_back(none ? "Nothing was measured now, because this search has ended: " +
+                                      old + ". For a new search, remove the file or name another."
+                                : old + ".");
 }
 
 }  // namespace gpuready

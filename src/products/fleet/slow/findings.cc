@@ -158,4 +158,12 @@ SlowFindings findings_of(const SlowSearch& search) {
   return findings;
 }
 
+void add_plan(SlowFindings& findings, const SlowSearch& search) {
+  const auto pairs = next_round(search);
+  if (pairs.empty()) return;
+  findings.ended = SearchEnd::planned;
+  for (const auto& [a, b] : pairs)
+    findings.next_round.push_back({search.map.nodes[a], search.map.nodes[b]});
+}
+
 }  // namespace gpuready::fleet

@@ -64,4 +64,7 @@ struct SlowFindings {
 
 SlowFindings findings_of(const SlowSearch& search);
 
+// The pairs of the next round, if there is one.
+void add_plan(SlowFindings& findings, const SlowSearch& search);
+
 }  // namespace gpuready::fleet

@@ -92,6 +92,23 @@ void allow_pipes(std::size_t pairs) {
 
 std::span<const PairTemplate> pair_templates() { return kTemplates; }
 
+Result<std::string> command_of(const RunnerChoice& choice, std::size_t rounds_so_far) {
+  if (choice.plan) return "";
+  std::string command = choice.command;
+  for (const PairTemplate& known : kTemplates)
+    if (command.empty() && known.name == choice.runner) command = known.command;
+  if (command.empty() && rounds_so_far == 0)
+    return fail(ErrorKind::bad_input,
+                "nothing says how to measure: give --runner or --command, or --plan and --results");
+  if (choice.runner == "slurm" && !choice.in_slurm_job)
+    return fail(
+        ErrorKind::bad_input,
+        "--runner slurm: this is not a job of Slurm (SLURM_JOB_ID is not set), so each srun "
+        "would wait for nodes of its own; start it in a job of all nodes, such as: salloc "
+        "--exclusive --nodelist=NODES gpuready fleet slow --runner slurm");
+  return command;
+}
+
 Result<void> check_runner(const PairRunner& runner) {
   if (!contains(runner.command, "{a}") || !contains(runner.command, "{b}"))
     return fail(ErrorKind::bad_input,
@@ -126,6 +143,27 @@ RoundOutcome measure_round(const PairRunner& runner, const FleetMap& map,
     if (!rate) result.failures.push_back({round, map.nodes[a], map.nodes[b], rate.error().message});
   }
   return result;
+}
+
+Result<std::vector<PairFailure>> measure_rounds(
+    const PairRunner& runner, SlowSearch& search, const std::function<Result<void>()>& keep,
+    const std::function<void(std::size_t pairs, unsigned round)>& begins) {
+  TRY(check_runner(runner));
+  const auto cancelled = [&] { return runner.watch.cancel != nullptr && *runner.watch.cancel; };
+  std::vector<PairFailure> failures;
+  for (bool first = true; !cancelled(); first = false) {
+    const auto pairs = next_round(search);
+    if (pairs.empty()) break;
+    if (first) TRY(keep());  // what it writes to may not be writable
+    const auto number = static_cast<unsigned>(search.rounds.size() + 1);
+    begins(pairs.size(), number);
+    auto outcome = measure_round(runner, search.map, pairs, number);
+    if (outcome.rates.empty()) break;  // cancelled
+    search.rounds.push_back(std::move(outcome.rates));
+    failures.insert(failures.end(), outcome.failures.begin(), outcome.failures.end());
+    TRY(keep());
+  }
+  return failures;
 }
 
 }  // namespace gpuready::fleet

@@ -1,7 +1,8 @@
-// Measures a round of pairs: one command for each, all at the same time.
+// Measures rounds of pairs: one command for each pair, those of a round at the same time.
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,6 +18,15 @@ struct PairTemplate {
   std::string_view name, command;
 };
 std::span<const PairTemplate> pair_templates();  // slurm, mpi
+
+// How the user wants pairs to be measured.
+struct RunnerChoice {
+  std::string command = {}, runner = {};  // a command, or the name of a template
+  bool plan = false;                      // nothing is measured
+  bool in_slurm_job = false;
+};
+// The command; empty: none, since the rounds so far are to be judged, or the next one is planned.
+Result<std::string> command_of(const RunnerChoice& choice, std::size_t rounds_so_far);
 
 struct PairRunner {
   std::string command;
@@ -34,5 +44,12 @@ struct RoundOutcome {
 };
 RoundOutcome measure_round(const PairRunner& runner, const FleetMap& map,
                            const std::vector<IndexPair>& pairs, unsigned round);
+
+// Adds rounds until the search ends or is cancelled. `keep` is called before anything is measured
+// and after each round, so that the search goes on where it was interrupted; `begins` before each
+// round.
+Result<std::vector<PairFailure>> measure_rounds(
+    const PairRunner& runner, SlowSearch& search, const std::function<Result<void>()>& keep,
+    const std::function<void(std::size_t pairs, unsigned round)>& begins);
 
 }  // namespace gpuready::fleet

@@ -81,4 +81,25 @@ FleetMap map_of(std::vector<std::string> nodes, const std::vector<NodeGroup>& to
   return map;
 }
 
+Result<FleetMap> fleet_of(std::string_view list, const std::optional<std::string>& topology,
+                          std::string_view nodes_of_job) {
+  if (list.empty() && !topology) list = nodes_of_job;
+  if (list.empty() && !topology)
+    return fail(ErrorKind::bad_input,
+                "no nodes are given: name them with --nodes or --topology, or run it in a Slurm "
+                "job");
+  std::vector<NodeGroup> groups;
+  if (topology) groups = TRY(parse_topology(*topology));
+  std::vector<std::string> nodes;
+  if (!list.empty()) nodes = TRY(parse_nodes(list));
+  auto sorted = nodes;
+  std::ranges::sort(sorted);
+  if (const auto twice = std::ranges::adjacent_find(sorted); twice != sorted.end())
+    return fail(ErrorKind::bad_input, fmt::format("node {} is named twice", printable(*twice)));
+  auto map = map_of(std::move(nodes), groups);
+  if (map.nodes.size() < 3)
+    return fail(ErrorKind::bad_input, "three nodes are needed: of two, either may be the slow one");
+  return map;
+}
+
 }  // namespace gpuready::fleet

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,5 +35,10 @@ struct FleetMap {
 
 // Nodes of the topology that are not in `nodes` are left out. No `nodes`: those of the topology.
 FleetMap map_of(std::vector<std::string> nodes, const std::vector<NodeGroup>& topology);
+
+// The fleet of a list of nodes, else of the topology's text, else of the Slurm job that runs this.
+// A node that is named twice is an error, and so are fewer than three nodes.
+Result<FleetMap> fleet_of(std::string_view list, const std::optional<std::string>& topology,
+                          std::string_view nodes_of_job);
 
 }  // namespace gpuready::fleet

@@ -21,18 +21,6 @@ struct EventCommand {
   std::optional<double> interval_s;
 };
 
-std::string lines_of(const std::vector<kubernetes::HealthEvent>& events) {
-  std::string text;
-  for (const auto& event : events) {
-    text += fmt::format("{} {}", event.check, event.healthy ? "healthy" : "fault");
-    for (const auto& entity : event.entities)
-      text += fmt::format(" {}:{}", entity.type, entity.value);
-    for (const auto& code : event.error_codes) text += " " + code;
-    text += ": " + event.message + "\n";
-  }
-  return text;
-}
-
 Result<int> send_events(Host& host, const std::string& name, const EventCommand& options) {
   const auto judged = TRY(judge_node(options.node));
   const auto events = kubernetes::health_events(
@@ -51,7 +39,7 @@ Result<int> send_events(Host& host, const std::string& name, const EventCommand&
     complain("NVSentinel was not told: " + sent.error().message);
     return static_cast<int>(Exit::unknown);
   }
-  TRY(write_file("-", lines_of(events)));
+  TRY(write_file("-", kubernetes::lines_of(events)));
   return static_cast<int>(Exit::ok);
 }
 

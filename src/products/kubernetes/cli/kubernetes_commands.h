@@ -27,13 +27,6 @@ void add_node_options(CommandSpec& command, NodeOptions& options);
 Result<Report> look_at_node(const NodeOptions& options);
 Result<StatusReport> status_of_node(const NodeOptions& options);
 
-// Whether the node is ready, and what says so. `report` is empty if the driver's container does
-// not run.
-struct JudgedNode {
-  std::optional<Report> report;
-  Result<StatusReport> status;
-  kubernetes::Condition condition;
-};
-Result<JudgedNode> judge_node(const NodeOptions& options);
+Result<kubernetes::JudgedNode> judge_node(const NodeOptions& options);
 
 }  // namespace gpuready::cli

@@ -9,17 +9,6 @@
 #include "report/conclude.h"
 
 namespace gpuready::cli {
-namespace {
-
-// In all, so that the answer is there before node-problem-detector's limit (30 s in the
-// configuration that is installed).
-constexpr double kDefaultTimeoutS = 20;
-
-// Inspection adds this for each GPU, since a driver starts one after the other.
-constexpr double kPerGpuS = 10;
-
-}  // namespace
-
 void add_node_options(CommandSpec& command, NodeOptions& options) {
   options.valid_s = kDefaultValidSeconds;
   command.add({replay_option(options.globals.replay),
@@ -45,8 +34,7 @@ Result<Report> look_at_node(const NodeOptions& options) {
   const auto host = TRY(open_host(options.globals));
   Globals globals = options.globals;
   const auto gpus = TRY(inspect_as_asked(*host, globals, {.libraries = false})).gpus.size();
-  globals.timeout_s =
-      globals.timeout_s.value_or(kDefaultTimeoutS) - kPerGpuS * static_cast<double>(gpus);
+  globals.timeout_s = kubernetes::look_seconds(globals.timeout_s, gpus);
   Report report = begin_report(
       "doctor", TRY(inspect_as_asked(*host, globals, {.kernel_log = true, .counters = true})));
   report.findings = diagnose(report.machine, {});
@@ -63,17 +51,9 @@ Result<StatusReport> status_of_node(const NodeOptions& options) {
                    present_now(*host, options.valid_s));
 }
 
-Result<JudgedNode> judge_node(const NodeOptions& options) {
+Result<kubernetes::JudgedNode> judge_node(const NodeOptions& options) {
   auto status = status_of_node(options);
-  auto report = look_at_node(options);
-  if (report) {
-    auto condition = kubernetes::not_ready(*report, status);
-    return JudgedNode{std::move(*report), std::move(status), std::move(condition)};
-  }
-  // The driver's container does not run: a problem of the node, and no mistake of who asks.
-  if (report.error().kind == ErrorKind::not_found && options.driver_root)
-    return JudgedNode{{}, std::move(status), kubernetes::without_driver(*options.driver_root)};
-  return std::unexpected(report.error());
+  return kubernetes::judge_node(look_at_node(options), std::move(status), options.driver_root);
 }
 
 }  // namespace gpuready::cli

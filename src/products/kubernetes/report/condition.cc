@@ -89,4 +89,20 @@ Condition untested(const Result<StatusReport>& status) {
   }
 }
 
+Result<JudgedNode> judge_node(Result<Report> look, Result<StatusReport> status,
+                              const std::optional<std::string>& driver_root) {
+  if (look) {
+    auto condition = not_ready(*look, status);
+    return JudgedNode{*std::move(look), std::move(status), std::move(condition)};
+  }
+  if (look.error().kind == ErrorKind::not_found && driver_root)
+    return JudgedNode{{}, std::move(status), without_driver(*driver_root)};
+  return std::unexpected(look.error());
+}
+
+double look_seconds(std::optional<double> asked, std::size_t gpus) {
+  constexpr double kInAll = 20, kPerGpu = 10;  // a driver starts one GPU after the other
+  return asked.value_or(kInAll) - kPerGpu * static_cast<double>(gpus);
+}
+
 }  // namespace gpuready::kubernetes

@@ -31,4 +31,20 @@ Condition without_driver(std::string_view root);
 // node-problem-detector shows Unknown as healthy: what cannot be read is untested.
 Condition untested(const Result<StatusReport>& status);
 
+// Whether the node is ready, and what says so. `report` is empty if the driver's container does
+// not run.
+struct JudgedNode {
+  std::optional<Report> report;
+  Result<StatusReport> status;
+  Condition condition;
+};
+// Of a look that may have failed: where the driver has a root of its own, it is a problem of the
+// node if nothing is found below that, and no mistake of who asks.
+Result<JudgedNode> judge_node(Result<Report> look, Result<StatusReport> status,
+                              const std::optional<std::string>& driver_root);
+
+// How long inspection may take at first, which adds time for each GPU: node-problem-detector kills
+// what takes 30 s in the configuration that is installed. `asked`: in all, as the user wants it.
+double look_seconds(std::optional<double> asked, std::size_t gpus);
+
 }  // namespace gpuready::kubernetes

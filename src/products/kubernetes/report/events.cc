@@ -131,4 +131,16 @@ std::vector<HealthEvent> health_events(const Condition& condition, const Report*
   return events;
 }
 
+std::string lines_of(const std::vector<HealthEvent>& events) {
+  std::string text;
+  for (const auto& event : events) {
+    text += fmt::format("{} {}", event.check, event.healthy ? "healthy" : "fault");
+    for (const auto& entity : event.entities)
+      text += fmt::format(" {}:{}", entity.type, entity.value);
+    for (const auto& code : event.error_codes) text += " " + code;
+    text += ": " + event.message + "\n";
+  }
+  return text;
+}
+
 }  // namespace gpuready::kubernetes

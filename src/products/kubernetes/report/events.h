@@ -20,4 +20,7 @@ inline constexpr std::string_view kNodeCheck = "GpureadyNodeFault";
 std::vector<HealthEvent> health_events(const Condition& condition, const Report* report,
                                        const Result<StatusReport>& status);
 
+// A line for each event.
+std::string lines_of(const std::vector<HealthEvent>& events);
+
 }  // namespace gpuready::kubernetes

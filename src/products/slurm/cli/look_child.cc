@@ -1,8 +1,7 @@
 #include "slurm/cli/look_child.h"
 
-#include <fmt/format.h>
-
 #include <cstdio>
+#include <ctime>
 
 #include "cli/options.h"
 #include "doctor/diagnose.h"
@@ -65,23 +64,15 @@ Job node_job(std::vector<std::string> args) {
   return job;
 }
 
-Result<std::variant<slurm::Look, slurm::NoAnswer>> look_in_child(const LookOrder& order) {
+slurm::Seen look_in_child(const LookOrder& order) {
+  const auto start = std::time(nullptr);
   std::vector<std::string> args = {kSlurmLook, order.full ? kFull : kQuick};
   if (order.replay) args.push_back(*order.replay);
   Job job = node_job(std::move(args));
-  job.limits.time = order.full ? kFullLimit : kQuickLimit;
+  const milliseconds limit = order.full ? kFullLimit : kQuickLimit;
+  job.limits.time = limit;
   job.time_to_stop = milliseconds(100);
-  const auto outcome = TRY(run_job(job));
-  if (outcome.end == JobEnd::timed_out || outcome.end == JobEnd::hung)
-    return slurm::NoAnswer{fmt::format(
-        "the drivers gave no answer within {} s{}",
-        std::chrono::duration_cast<std::chrono::seconds>(*job.limits.time).count(),
-        outcome.waits_in.empty() ? "" : fmt::format(" (it waits in {})", outcome.waits_in))};
-  if (outcome.end != JobEnd::exited || outcome.exit_code != 0)
-    return fail(ErrorKind::io, fmt::format("the look at the GPUs failed: {}",
-                                           outcome.err.empty() ? std::string(to_string(outcome.end))
-                                                               : std::string(trim(outcome.err))));
-  return slurm::parse_look(outcome.out);
+  return slurm::seen_by_child(run_job(job), limit, start);
 }
 
 }  // namespace gpuready::cli

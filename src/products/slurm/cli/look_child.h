@@ -4,11 +4,9 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <variant>
 
-#include "base/result.h"
 #include "jobs/job.h"
-#include "slurm/causes.h"
+#include "slurm/hooks.h"
 
 namespace gpuready::cli {
 
@@ -24,7 +22,7 @@ struct LookOrder {
   std::optional<std::string> replay = {};
 };
 // Within 28 s, or 12 s if it is not full, whatever the drivers do.
-Result<std::variant<slurm::Look, slurm::NoAnswer>> look_in_child(const LookOrder& order);
+slurm::Seen look_in_child(const LookOrder& order);
 
 // The child's side: prints the look.
 int run_slurm_look(std::span<const std::string> args);

@@ -1,9 +1,5 @@
 #include "slurm/cli/slurm_node.h"
 
-#include <fmt/format.h>
-
-#include "base/nodes/hostlist.h"
-
 namespace gpuready::cli {
 
 void add_node(CommandSpec& command, SlurmNodeOptions& options) {
@@ -29,13 +25,6 @@ void add_scontrol(CommandSpec& command, SlurmNodeOptions& options) {
                 .help = "Slurm's scontrol, if neither in a usual folder nor beside slurmd",
                 .type = "PROGRAM",
                 .files = Files::read}});
-}
-
-Result<std::string> node_name(Host& host, const SlurmNodeOptions& options) {
-  if (options.node) return *options.node;
-  if (auto name = host.environment("SLURMD_NODENAME"); name && !name->empty()) return *name;
-  const auto identity = TRY(host.identity());
-  return std::string(short_host_name(identity.host_name));
 }
 
 }  // namespace gpuready::cli

@@ -15,7 +15,4 @@ void add_node(CommandSpec& command, SlurmNodeOptions& options);
 Option conf_option(SlurmNodeOptions& options);
 void add_scontrol(CommandSpec& command, SlurmNodeOptions& options);
 
-// --node, the variable that slurmd sets, else this host's name.
-Result<std::string> node_name(Host& host, const SlurmNodeOptions& options);
-
 }  // namespace gpuready::cli

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "doctor/diagnose.h"
 #include "exporter/http_server.h"
+#include "exporter/sample.h"
 #include "report/conclude.h"
 #include "unit/report/healthy.h"
 
@@ -389,6 +390,72 @@ TEST(ExporterListens, OnlyWhereItIsTold) {
                           "::1:9836", "unix:run", "127.0.0.1:1x"})
     EXPECT_EQ(port(bad), "") << bad;
   EXPECT_EQ(port("unix:/" + std::string(107, 'a')), "") << "longer than the kernel takes";
+}
+
+TEST(ExporterAnswers, EachPathHasItsStatusTypeAndText) {
+  const Readiness ready{.ready = true, .line = "all is well"};
+  const Readiness not_ready{.ready = false, .line = "no sample yet"};
+  const std::string plain = "text/plain; charset=utf-8";
+  const struct {
+    const char *path, *accept;
+    const Readiness& ready;
+    int status;
+    std::string type, body;
+  } rows[] = {
+      {"/metrics", "", not_ready, 200, "text/plain; version=0.0.4; charset=utf-8", "page 0"},
+      {"/metrics", "application/openmetrics-text", ready, 200,
+       "application/openmetrics-text; version=1.0.0; charset=utf-8", "page 1"},
+      {"/healthz", "", not_ready, 200, plain, "the exporter answers\n"},
+      {"/readyz", "", ready, 200, plain, "all is well\n"},
+      {"/readyz", "", not_ready, 503, plain, "no sample yet\n"},
+      {"/", "", not_ready, 200, plain,
+       "gpuready exporter: no sample yet\n\n/metrics\n/readyz\n/healthz\n"},
+      {"/metrics/", "", ready, 404, plain, "not found: /metrics has the metrics\n"},
+      {"", "", ready, 404, plain, "not found: /metrics has the metrics\n"},
+  };
+  int rendered = 0;
+  const auto metrics = [&](MetricsFormat format) {
+    ++rendered;
+    return format == MetricsFormat::openmetrics ? "page 1" : "page 0";
+  };
+  for (const auto& row : rows) {
+    const auto answered = answer(row.path, row.accept, row.ready, metrics);
+    EXPECT_EQ(answered.status, row.status) << row.path;
+    EXPECT_EQ(answered.type, row.type) << row.path;
+    EXPECT_EQ(answered.body, row.body) << row.path;
+  }
+  EXPECT_EQ(rendered, 2);  // only where it is asked for
+}
+
+TEST(ExporterSample, TheChildReadsWhatItsParentOrdered) {
+  using Args = std::vector<std::string>;
+  EXPECT_EQ(sample_args({}), Args{});
+  EXPECT_EQ(sample_args({.replay = "a.json"}), Args{"replay=a.json"});
+  EXPECT_EQ(sample_args({.timeout_s = 2}), Args{"timeout=2"});
+  EXPECT_EQ(sample_args({.replay = "a b.json", .timeout_s = 2.5}),
+            (Args{"replay=a b.json", "timeout=2.5"}));
+  const Args args = {"timeout=2.5", "other=1", "replay=timeout=9"};
+  const auto order = sample_order(args);
+  EXPECT_EQ(order.replay, "timeout=9");
+  EXPECT_EQ(order.timeout_s, 2.5);
+  const auto nothing = sample_order({});
+  EXPECT_EQ(nothing.replay, std::nullopt);
+  EXPECT_EQ(nothing.timeout_s, std::nullopt);
+}
+
+// A file that a driver may yet answer hangs; one that is missing is known to be missing.
+TEST(ExporterSample, OnlyFilesThatADriverDidNotAnswerAreUnseen) {
+  Recording read;
+  read.files["/proc/a"] = "content";
+  read.files["/proc/b"] = RecordedFailure{ErrorKind::hung, "no answer: it waits in f", 0};
+  read.files["/proc/c"] = RecordedFailure{ErrorKind::timed_out, "no answer within 2 s", 0};
+  read.files["/proc/d"] = RecordedFailure{ErrorKind::not_found, "missing", 0};
+  Machine machine;
+  note_silent_files(read, machine);
+  ASSERT_EQ(machine.unseen.size(), 2u);
+  EXPECT_EQ(machine.unseen[0].what, "/proc/b");
+  EXPECT_EQ(machine.unseen[0].why, "no answer: it waits in f");
+  EXPECT_EQ(machine.unseen[1].what, "/proc/c");
 }
 
 // RFC 9110, 12.5.1.

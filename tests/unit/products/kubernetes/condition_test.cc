@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "doctor/diagnose.h"
+#include "host/recording/recording.h"
+#include "kubernetes/driver_root.h"
 #include "kubernetes/report/exit_rules.h"
 #include "kubernetes/report/features.h"
 #include "report/conclude.h"
@@ -136,6 +138,62 @@ TEST(Features, ValuesAreThoseOfLabels) {
   EXPECT_EQ(label_value("\xc3\xa4"), "");
   EXPECT_EQ(label_value("0/9:0@A[Z`a{z"), "0-9-0-A-Z-a-z");  // the ends of the ranges, and beyond
   EXPECT_EQ(label_value(std::string(62, 'a') + "--b"), std::string(62, 'a'));
+}
+
+TEST(JudgeNode, ALookThatSucceededIsJudgedWithTheKeptResults) {
+  const auto judged = judge_node(with_error({3}), kGood, std::nullopt);
+  ASSERT_TRUE(judged);
+  EXPECT_EQ(said(judged->condition), said(not_ready(with_error({3}), kGood)));
+  ASSERT_TRUE(judged->report);
+  EXPECT_EQ(judged->report->machine.gpus.size(), 8u);
+  EXPECT_TRUE(judged->status);
+  EXPECT_FALSE(judge_node(node(), kLost, std::nullopt)->status);
+}
+
+TEST(JudgeNode, OnlyADriverThatIsNotBelowItsRootIsAProblemOfTheNode) {
+  const auto missing = fail(ErrorKind::not_found, "no libnvidia-ml.so.1");
+  const auto judged = judge_node(missing, kGood, "/run/nvidia/driver");
+  ASSERT_TRUE(judged);
+  EXPECT_FALSE(judged->report);
+  EXPECT_TRUE(judged->status);
+  EXPECT_EQ(said(judged->condition), said(without_driver("/run/nvidia/driver")));
+  const auto without_root = judge_node(missing, kGood, std::nullopt);
+  ASSERT_FALSE(without_root);
+  EXPECT_EQ(without_root.error().message, "no libnvidia-ml.so.1");
+  const auto other = judge_node(fail(ErrorKind::bad_input, "wrong policy"), kGood, "/run/driver");
+  ASSERT_FALSE(other);
+  EXPECT_EQ(other.error().message, "wrong policy");
+}
+
+TEST(LookSeconds, AreInAllWhateverInspectionAddsForEachGpu) {
+  EXPECT_EQ(look_seconds(std::nullopt, 0), 20);
+  EXPECT_EQ(look_seconds(std::nullopt, 8), -60);  // inspection adds 80
+  EXPECT_EQ(look_seconds(5, 1), -5);
+  EXPECT_EQ(look_seconds(40, 2), 20);
+}
+
+TEST(DriverRoot, HasNvmlInAFolderThatDriversUse) {
+  for (const char* folder :
+       {"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/lib64"}) {
+    Recording recording;
+    recording.closed_world = true;
+    const std::string path = std::string("/run/driver") + folder + "/libnvidia-ml.so.1";
+    recording.files[path] = "";
+    for (const char* root : {"/run/driver", "/run/driver///"})
+      EXPECT_EQ(nvml_below(*make_recorded_host(recording), root), path);
+    EXPECT_FALSE(nvml_below(*make_recorded_host(recording), "/run"));
+  }
+  Recording root;
+  root.closed_world = true;
+  root.files["/lib64/libnvidia-ml.so.1"] = "";
+  EXPECT_EQ(nvml_below(*make_recorded_host(root), "/"), "/lib64/libnvidia-ml.so.1");
+  root.files.clear();
+  const auto none = nvml_below(*make_recorded_host(root), "/run/driver/");
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().kind, ErrorKind::not_found);
+  EXPECT_EQ(none.error().message,
+            "--driver-root /run/driver: no libnvidia-ml.so.1 is below it: is the driver's "
+            "container running, and is its root mounted here?");
 }
 
 }  // namespace

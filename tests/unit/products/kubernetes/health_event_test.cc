@@ -148,5 +148,16 @@ TEST(HealthEvents, WithoutADriverTheNodeHasTheFault) {
   EXPECT_FALSE(events[0].healthy);
 }
 
+TEST(HealthEvents, AreALineEach) {
+  EXPECT_EQ(lines_of({}), "");
+  EXPECT_EQ(lines_of({{.check = "GpuCheck",
+                       .message = "GPU 0 is lost",
+                       .error_codes = {"xid-79", "xid-154"},
+                       .entities = {{"PCI", "0000:17:00.0"}, {"GPU_UUID", "GPU-0"}}},
+                      {.check = "NodeCheck", .healthy = true, .message = "no fault"}}),
+            "GpuCheck fault PCI:0000:17:00.0 GPU_UUID:GPU-0 xid-79 xid-154: GPU 0 is lost\n"
+            "NodeCheck healthy: no fault\n");
+}
+
 }  // namespace
 }  // namespace gpuready::kubernetes

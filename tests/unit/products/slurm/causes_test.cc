@@ -124,6 +124,121 @@ TEST(SlurmCauses, ATestIsShortOnIdleGpusThatHavePassedOne) {
   EXPECT_FALSE(is_short("5"));
 }
 
+TEST(SlurmCauses, WhatNeedsHandsOrAResetNeedsATest) {
+  Look look = eight_gpus();
+  for (const Action action : {Action::none, Action::check_again, Action::configure,
+                              Action::reload_driver, Action::reset_gpu, Action::replace}) {
+    look.findings = {{.id = "a", .title = "A title", .action = action}};
+    const auto causes = causes_of_node(look, {}, {});
+    ASSERT_EQ(causes.size(), 1u);
+    EXPECT_EQ(causes[0].text, "A title");
+    EXPECT_EQ(causes[0].action, action);
+    const bool tested = action == Action::reset_gpu || action == Action::replace;
+    EXPECT_EQ(causes[0].needs_test, tested ? std::optional(Level::quick) : std::nullopt);
+  }
+}
+
+TEST(SlurmCauses, AnUnhealthyLookSaysWhyOnlyIfNoFindingDoes) {
+  Look look = eight_gpus();
+  look.exit = Exit::unhealthy, look.conclusion = "Something is wrong.";
+  look.gpus[4].usable = false, look.gpus[4].given = false;  // of others: not ours to judge
+  auto causes = causes_of_node(look, {}, {});
+  ASSERT_EQ(causes.size(), 1u);
+  EXPECT_EQ(causes[0].id, "gpu");
+  EXPECT_EQ(causes[0].text, "Something is wrong.");
+  EXPECT_EQ(causes[0].needs_test, std::nullopt);
+  look.gpus[4].given = true;
+  EXPECT_EQ(causes_of_node(look, {}, {}).at(0).needs_test, Level::quick);
+  look.findings = {lost(3)};
+  EXPECT_EQ(causes_of_node(look, {}, {}).size(), 1u);
+}
+
+TEST(SlurmCauses, AKeptResultOfTheMachineCountsUnlessTheLookIsNewer) {
+  StatusReport status;
+  status.results = {kept("the machine", Standing::absent), kept("GPU 1", Standing::bad)};
+  Look look = eight_gpus();
+  EXPECT_EQ(causes_of_node(look, status, {}).size(), 2u);
+  look.findings = {lost(3)};
+  const auto causes = causes_of_node(look, status, {});
+  ASSERT_EQ(causes.size(), 2u);
+  EXPECT_EQ(causes[1].text, "GPU 1: why");
+}
+
+TEST(SlurmCauses, AKeptResultIsAboutTheGpuOfItsUuidElseOfItsAddressElseOfItsNumber) {
+  Look look = eight_gpus();
+  for (LookedGpu& gpu : look.gpus)
+    gpu.pci = PciAddress{0, static_cast<std::uint8_t>(gpu.index), 0, 0};
+  StatusReport status;
+  status.results = {kept("GPU 0", Standing::bad)};
+  const auto blamed = [&] {
+    std::vector<int> numbers;
+    for (const LookedGpu& gpu : look.gpus)
+      if (!causes_of_job(look, status, {.gpus = {&gpu}, .unknown = {}}).empty())
+        numbers.push_back(gpu.index);
+    return numbers;
+  };
+  EXPECT_EQ(blamed(), std::vector<int>{0});
+  status.results[0].pci = look.gpus[2].pci;
+  EXPECT_EQ(blamed(), std::vector<int>{2});
+  status.results[0].uuid = "GPU-5";
+  EXPECT_EQ(blamed(), std::vector<int>{5});
+}
+
+TEST(SlurmCauses, OfAJobIsEachOnceAndOnlyOfGpusThatAreOurs) {
+  Look look = eight_gpus();
+  for (int i : {0, 1}) look.gpus[static_cast<std::size_t>(i)].usable = false;
+  look.gpus[0].reason = look.gpus[1].reason = "asleep";
+  look.gpus[1].given = false;
+  const auto causes = causes_of_job(look, {}, job_gpus(look, "6,7"));
+  ASSERT_EQ(causes.size(), 1u);
+  EXPECT_EQ(causes[0].text, "GPU 0: asleep");
+  EXPECT_EQ(causes[0].needs_test, Level::quick);
+  look.findings = {{.id = "driver-not-loaded", .title = "No driver", .action = Action::configure}};
+  look.gpus[1].given = true;
+  EXPECT_EQ(causes_of_job(look, {}, job_gpus(look, "6,7")).size(), 1u);  // of both, once
+}
+
+TEST(SlurmCauses, NumbersCountGpusThatAreNotPartOfTheProcessor) {
+  Look look = eight_gpus();
+  EXPECT_EQ(parse_numbers("1023"), std::vector<int>{1023});
+  EXPECT_EQ(parse_numbers("1024"), std::nullopt);
+  EXPECT_EQ(parse_numbers("0-1023")->size(), 1024u);
+  for (LookedGpu& gpu : look.gpus) gpu.minor_number.reset();
+  EXPECT_EQ(job_gpus(look, "7").gpus.at(0)->index, 7);
+  EXPECT_EQ(job_gpus(look, "8").unknown, "no GPU here has the number 8 of SLURM_JOB_GPUS=8");
+  look.gpus[0].integrated = true;
+  EXPECT_EQ(job_gpus(look, "0").gpus.at(0)->index, 1);
+  EXPECT_TRUE(job_gpus(look, "7").unknown);
+}
+
+TEST(SlurmCauses, ATestNeedsAUuidAndAGpuThatCanBeUsed) {
+  Look look = eight_gpus();
+  StatusReport status;
+  status.results = {kept("GPU 1", Standing::good)};
+  EXPECT_TRUE(test_is_short(job_gpus(look, "6"), status));
+  look.gpus[1].usable = false;
+  EXPECT_FALSE(test_is_short(job_gpus(look, "6"), status));
+  look.gpus[1].usable = true, look.gpus[1].uuid.reset();
+  EXPECT_FALSE(test_is_short(job_gpus(look, "6"), status));
+}
+
+TEST(SlurmReason, OfARehearsalNeedsNoTest) {
+  const auto causes = rehearsed({{"a", "x", Action::reboot, Level::quick}});
+  ASSERT_EQ(causes.size(), 1u);
+  EXPECT_EQ(causes[0].id, "a");
+  EXPECT_EQ(causes[0].text, "rehearsal: x");
+  EXPECT_EQ(causes[0].needs_test, std::nullopt);
+}
+
+TEST(SlurmReason, IsCutOnlyIfItIsTooLong) {
+  const std::size_t fits = kMostReasonBytes - kPrefix.size() - std::string_view(" (reboot)").size();
+  const auto whole = reason_of({{"a", std::string(fits, 'y'), Action::reboot}});
+  EXPECT_EQ(whole, "gpuready: " + std::string(fits, 'y') + " (reboot)");
+  const auto cut = reason_of({{"a", std::string(fits + 1, 'y'), Action::reboot}});
+  EXPECT_EQ(cut, "gpuready: " + std::string(fits - 3, 'y') + "... (reboot)");
+  EXPECT_EQ(reason_of({{"a", "~ ~\x7f\x1f\t|", Action::none}}), "gpuready: ~ ~?? | (none)");
+}
+
 TEST(SlurmReason, IsOneShortLineWithTheStrongestAction) {
   const Cause a{"a", "GPU 3: fell off.", Action::power_cycle}, b{"b", "x", Action::configure};
   EXPECT_EQ(reason_of({a}), "gpuready: GPU 3: fell off (power_cycle)");

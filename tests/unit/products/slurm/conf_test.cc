@@ -91,5 +91,49 @@ TEST(SlurmConf, IncludesAreReadFromTheFolderOfTheFile) {
   EXPECT_FALSE(read_conf(*host, "/etc/slurm/gres.conf", unread));
 }
 
+TEST(SlurmFindConf, TheNamedFileThenTheVariableThenTheUsualFolders) {
+  Recording recording;
+  recording.closed_world = true;
+  const auto find = [&](const std::optional<std::string>& named = {}) {
+    const auto found = find_conf(*make_recorded_host(recording), named);
+    return found ? *found : found.error().message;
+  };
+  EXPECT_EQ(find(), "slurm.conf was not found in the usual folders; pass --conf FILE");
+  for (const char* path : {"/opt/slurm/etc/slurm.conf", "/usr/local/etc/slurm.conf",
+                           "/var/spool/slurmd/conf-cache/slurm.conf", "/run/slurm/conf/slurm.conf",
+                           "/etc/slurm-llnl/slurm.conf", "/etc/slurm/slurm.conf"}) {
+    recording.files[path] = "ClusterName=c\n";
+    EXPECT_EQ(find(), path);
+  }
+  recording.environment["SLURM_CONF"] = "here/slurm.conf";  // Slurm wants an absolute path
+  EXPECT_EQ(find(), "/etc/slurm/slurm.conf");
+  recording.environment["SLURM_CONF"] = "/site/slurm.conf";  // whether it exists or not
+  EXPECT_EQ(find(), "/site/slurm.conf");
+  EXPECT_EQ(find("/named/slurm.conf"), "/named/slurm.conf");
+  recording.real_paths["slurm.conf"] = "/work/slurm.conf";
+  EXPECT_EQ(find("slurm.conf"), "/work/slurm.conf");
+  EXPECT_EQ(find("none.conf"), "none.conf: No such file or directory");
+}
+
+TEST(SlurmNodeName, TheNamedOneThenThatOfSlurmdThenTheHosts) {
+  Recording recording;
+  recording.closed_world = true;
+  SystemIdentity identity;
+  identity.host_name = "gpu7.example.org";
+  recording.identity = identity;
+  const auto name = [&](const std::optional<std::string>& named = {}) {
+    return node_name(*make_recorded_host(recording), named).value_or("error");
+  };
+  EXPECT_EQ(name(), "gpu7");
+  recording.environment["SLURMD_NODENAME"] = "";
+  EXPECT_EQ(name(), "gpu7");
+  recording.environment["SLURMD_NODENAME"] = "virtual-7";
+  EXPECT_EQ(name(), "virtual-7");
+  EXPECT_EQ(name("n1"), "n1");
+  recording.environment.clear();
+  recording.identity = RecordedFailure{ErrorKind::io, "uname: failed", 0};
+  EXPECT_EQ(name(), "error");
+}
+
 }  // namespace
 }  // namespace gpuready::slurm

@@ -186,5 +186,87 @@ TEST(SlurmDecide, WhatOthersTookOverIsForgotten) {
   EXPECT_EQ(record_after(s, decide(s), 2000)->reasons.size(), 1u);
 }
 
+TEST(SlurmDecide, ATestOfTheSecondOfTheDrainOrOfNoGpuProvesNothing) {
+  auto s = drained();
+  s.kept = good_since(1000);
+  EXPECT_EQ(decide(s).act, Act::nothing);
+  EXPECT_EQ(decide(s).why, "the node waits for a test: gpuready check --level quick");
+  s.kept = good_since(1001);
+  s.kept.results.clear();
+  EXPECT_EQ(decide(s).act, Act::nothing);
+}
+
+TEST(SlurmRecord, ADrainAddsToWhatStillStandsAndBeginsAgainOtherwise) {
+  auto s = with(drained(), {kUnloaded});
+  s.record->pids = {41};
+  auto after = record_after(s, decide(s), 2000, {77});
+  ASSERT_TRUE(after);
+  EXPECT_EQ(after->node, "n1");
+  EXPECT_EQ(after->reasons,
+            (std::vector<std::string>{kLostReason, "gpuready: no driver (configure)"}));
+  EXPECT_EQ(after->causes, (std::vector<std::string>{"driver-not-loaded", "xid-79"}));
+  EXPECT_EQ(after->pids, (std::vector<std::uint32_t>{41, 77}));
+  EXPECT_EQ(after->needs_test, Level::quick);
+  EXPECT_EQ(after->drained_unix_seconds, 2000);
+  s.node = idle().node;  // a user resumed it meanwhile
+  after = record_after(s, decide(s), 2000, {77});
+  EXPECT_EQ(after->reasons, std::vector<std::string>{"gpuready: no driver (configure)"});
+  EXPECT_EQ(after->causes, std::vector<std::string>{"driver-not-loaded"});
+  EXPECT_EQ(after->pids, std::vector<std::uint32_t>{77});
+  EXPECT_EQ(after->needs_test, std::nullopt);
+}
+
+TEST(SlurmRecord, KeepsTheLatestSixteenReasons) {
+  auto s = with(drained(), {kUnloaded});
+  s.record->reasons.assign(15, "older");
+  s.record->reasons.push_back(kLostReason);
+  s.record->reasons.front() = "oldest";
+  const auto after = record_after(s, decide(s), 2000);
+  ASSERT_EQ(after->reasons.size(), 16u);
+  EXPECT_EQ(after->reasons.front(), "older");
+  EXPECT_EQ(after->reasons.back(), "gpuready: no driver (configure)");
+  s.record->reasons.erase(s.record->reasons.begin());
+  EXPECT_EQ(record_after(s, decide(s), 2000)->reasons.size(), 16u);
+}
+
+TEST(SlurmRecord, CountsResumesWithoutATestInEachBoot) {
+  const auto resumed = [](std::optional<Level> needs_test, const char* boot) {
+    auto s = drained();
+    s.boot_id = "b", s.kept = good_since(1500);
+    s.record->needs_test = needs_test, s.record->boot_id = boot, s.record->resumed_on_sight = 3;
+    const auto decision = decide(s);
+    EXPECT_EQ(decision.act, Act::resume);
+    return *record_after(s, decision, 2000);
+  };
+  EXPECT_EQ(resumed({}, "b").resumed_on_sight, 4);
+  EXPECT_EQ(resumed({}, "a").resumed_on_sight, 1);
+  EXPECT_EQ(resumed(Level::quick, "b").resumed_on_sight, 3);
+  EXPECT_EQ(resumed(Level::quick, "a").resumed_on_sight, 0);
+  const Record after = resumed(Level::quick, "a");
+  EXPECT_EQ(after.boot_id, "b");
+  EXPECT_TRUE(after.reasons.empty() && after.causes.empty() && after.pids.empty());
+  EXPECT_EQ(after.needs_test, std::nullopt);
+}
+
+TEST(SlurmRecord, IsForgottenOnlyIfTheNodeIsKnownToBeFitAndNotOurs) {
+  auto s = drained();
+  s.node.reason = "ticket 7";
+  const auto kept_of = [&] { return !record_after(s, decide(s), 2000)->reasons.empty(); };
+  EXPECT_FALSE(kept_of());
+  s.determined = false;
+  EXPECT_TRUE(kept_of());
+  s.determined = true, s.causes = {kLost};
+  EXPECT_TRUE(kept_of());
+}
+
+// A folder of records may be copied with an image.
+TEST(SlurmDecide, TheRecordOfAnotherNodeIsNotOurs) {
+  auto s = drained();
+  s.kept = good_since(1500);
+  s.node.name = "n2";
+  EXPECT_EQ(decide(s).why, "the reason of the node is not ours: left as it is");
+  EXPECT_EQ(decide(with(s, {kLost})).act, Act::nothing);
+}
+
 }  // namespace
 }  // namespace gpuready::slurm

@@ -138,5 +138,39 @@ TEST(SlowReport, APlanIsARoundsLines) {
   EXPECT_EQ(render_terminal(found, TerminalStyle()), "# Round 3 has 2 pairs.\n3 n1 n2\n3 n3 n4\n");
 }
 
+TEST(KeptRoundsOfASearch, AreToldWithTheirAge) {
+  SlowFindings findings;
+  note_kept_rounds(findings, {.rounds = 0, .file = "rates", .before = "2026-11-30"});
+  EXPECT_EQ(findings.notes, std::vector<std::string>{});
+  findings.rounds = 3, findings.ended = SearchEnd::settled;
+  note_kept_rounds(findings, {.rounds = 1, .file = "rates", .before = "2026-11-30"});
+  EXPECT_EQ(findings.notes,
+            std::vector<std::string>{"1 round of rates was measured before 2026-11-30."});
+  findings.notes.clear();
+  note_kept_rounds(findings, {.rounds = 2, .file = "ra\x1btes", .before = "2026-11-30"});
+  EXPECT_EQ(findings.notes,
+            std::vector<std::string>{"2 rounds of ra?tes were measured before 2026-11-30."});
+  EXPECT_EQ(findings.ended, SearchEnd::settled);
+}
+
+// Its answer is as old as the file.
+TEST(KeptRoundsOfASearch, ThatHadEndedMeasuredNothingNow) {
+  SlowFindings findings;
+  findings.rounds = 2, findings.ended = SearchEnd::settled;
+  note_kept_rounds(findings, {.rounds = 2, .file = "rates", .before = "2026-11-30"});
+  EXPECT_EQ(findings.ended, SearchEnd::ended_before);
+  EXPECT_EQ(findings.notes,
+            std::vector<std::string>{
+                "Nothing was measured now, because this search has ended: 2 rounds of rates "
+                "were measured before 2026-11-30. For a new search, remove the file or name "
+                "another."});
+  findings.notes.clear(), findings.ended = SearchEnd::interrupted;
+  note_kept_rounds(findings,
+                   {.rounds = 2, .file = "rates", .before = "2026-11-30", .interrupted = true});
+  EXPECT_EQ(findings.ended, SearchEnd::interrupted);
+  EXPECT_EQ(findings.notes,
+            std::vector<std::string>{"2 rounds of rates were measured before 2026-11-30."});
+}
+
 }  // namespace
 }  // namespace gpuready

@@ -53,5 +53,35 @@ TEST(Topology, SmallGroupsAreMeasuredTogether) {
   EXPECT_EQ(map_of(nodes, {}).block_of, std::vector<int>(11, 0));
 }
 
+TEST(FleetOf, TheListThenTheTopologyThenTheJob) {
+  using Names = std::vector<std::string>;
+  const std::string topology = "SwitchName=s1 Nodes=t[1-4]\n";
+  EXPECT_EQ(fleet_of("a[1-3]", {}, "j[1-3]")->nodes, (Names{"a1", "a2", "a3"}));
+  EXPECT_EQ(fleet_of("", topology, "j[1-3]")->nodes, (Names{"t1", "t2", "t3", "t4"}));
+  EXPECT_EQ(fleet_of("", {}, "j[1-3]")->nodes, (Names{"j1", "j2", "j3"}));
+  const auto both = fleet_of("t[1-5]", topology, "");  // the topology groups the list's nodes
+  ASSERT_TRUE(both);
+  EXPECT_EQ(both->nodes, (Names{"t1", "t2", "t3", "t4", "t5"}));
+  EXPECT_EQ(both->groups, Names{"s1"});
+  EXPECT_EQ(both->group_of, (std::vector<int>{0, 0, 0, 0, -1}));
+}
+
+TEST(FleetOf, SaysWhyItIsNoFleet) {
+  const auto message = [](std::string_view list, const std::optional<std::string>& topology = {},
+                          std::string_view job = "") {
+    const auto map = fleet_of(list, topology, job);
+    EXPECT_TRUE(map || map.error().kind == ErrorKind::bad_input);
+    return map ? "accepted" : map.error().message;
+  };
+  EXPECT_EQ(message(""),
+            "no nodes are given: name them with --nodes or --topology, or run it in a Slurm job");
+  EXPECT_EQ(message("", ""), "the topology has no line such as \"SwitchName=leaf1 Nodes=n[1-16]\"");
+  EXPECT_EQ(message("n3,n1,n[2-3]"), "node n3 is named twice");
+  EXPECT_EQ(message("n[1-2]"), "three nodes are needed: of two, either may be the slow one");
+  EXPECT_EQ(message("n[1-3]"), "accepted");
+  EXPECT_NE(message("n[1-"), "accepted");
+  EXPECT_NE(message("", {}, "n[1-"), "accepted");
+}
+
 }  // namespace
 }  // namespace gpuready::fleet
