@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "unit/products/fleet/slow/simulated_fabric.h"
+
 namespace gpuready::fleet {
 namespace {
 
@@ -76,6 +78,37 @@ TEST(FindingsOfASearch, AGroupIsCutOffAfterThreeFailuresAcrossAndNoAnswer) {
             (Texts{"Pairs within a, b answered, and none with another group did: look at the "
                    "uplinks.",
                    two}));
+}
+
+TEST(FindingsOfASearch, TheSlowestComesFirstAndIsSure) {
+  for (const auto& [slower, slow] : {std::pair{5u, 20u}, {20u, 5u}}) {
+    test::Fabric fabric(32, 0, 1);
+    fabric.node[slower] = 0.6;
+    fabric.node[slow] = 0.8;
+    const auto findings = findings_of(test::run_search(fabric, 1));
+    ASSERT_EQ(findings.slow.size(), 2u);
+    EXPECT_EQ(findings.slow[0].name, "n" + std::to_string(slower));
+    EXPECT_NEAR(findings.slow[0].share, 0.6, 0.05);
+    EXPECT_EQ(findings.slow[1].name, "n" + std::to_string(slow));
+    for (const SlowPart& part : findings.slow) EXPECT_GT(part.confidence, 0.99);
+  }
+}
+
+// 3% less across groups may be chance.
+TEST(FindingsOfASearch, WhatGroupsShareIsToldFromThreePercentOn) {
+  const auto notes_at = [](double across) {
+    std::vector<PairRate> within, between;
+    for (std::uint32_t i = 0; i < 64; i += 2) within.push_back({.a = i, .b = i + 1, .rate = 100});
+    for (std::uint32_t i = 0; i < 32; ++i) between.push_back({.a = i, .b = i + 32, .rate = across});
+    const auto findings = findings_of({.map = test::Fabric(64, 32, 1).map,
+                                       .options = {},
+                                       .rounds = {within, between, between, between}});
+    return std::ranges::count_if(findings.notes, [](const std::string& note) {
+      return note.starts_with("When all groups measure across");
+    });
+  };
+  EXPECT_EQ(notes_at(96), 1);
+  EXPECT_EQ(notes_at(98), 0);
 }
 
 }  // namespace
