@@ -168,15 +168,15 @@ TEST_F(BenchSides, AFolderThatIsMissingHasNoEarlierRuns) {
 
 // So that no output replaces one of them.
 TEST_F(BenchSides, OfTheResultsFolderItsOwnFilesAreRead) {
-  for (const char* name : {"latest", "history.sqlite", "history.sqlite-wal", "adapters-1",
-                           "notes.md", "old-adapters-1", "latest.md", "r4_c.json"})
+  for (const char* name : {"latest", "history.json", "adapters-1", "notes.md", "old-adapters-1",
+                           "latest.md", "r4_c.json"})
     std::ofstream(folder_ + "/" + name) << "x";
   std::string folder = folder_;
   std::vector<std::string> read = results_option(folder).files_of(folder_);
   std::ranges::sort(read);
   std::vector<std::string> expected;
-  for (const char* name : {"adapters-1", "history.sqlite", "history.sqlite-wal", "latest",
-                           "r1__a.json", "r2__a.json", "r3__b.json"})
+  for (const char* name :
+       {"adapters-1", "history.json", "latest", "r1__a.json", "r2__a.json", "r3__b.json"})
     expected.push_back(folder_ + "/" + name);
   EXPECT_EQ(read, expected);
 }
