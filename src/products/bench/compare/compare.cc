@@ -361,9 +361,11 @@ void conclude(Work& work, double weight, const CompareOptions& options) {
     result.outcome = e.difference > 0 ? Outcome::faster : Outcome::slower;
   } else {
     result.further_runs = further_runs(e, margin, alpha);
-    result.reason = result.further_runs ? fmt::format("about {} more runs a side would decide",
-                                                      *result.further_runs)
-                                        : "no number of runs within reason would decide";
+    result.reason =
+        !result.further_runs ? "no number of runs within reason would decide"
+        : *result.further_runs == 1
+            ? "about 1 more run a side would decide"
+            : fmt::format("about {} more runs a side would decide", *result.further_runs);
   }
 }
 

@@ -14,7 +14,8 @@ using namespace bench;
 
 std::string further_text(const Promotion& promotion) {
   if (!promotion.further_runs) return "";
-  return fmt::format("About {} more runs a side may decide it.", *promotion.further_runs);
+  return fmt::format("About {} more run{} a side may decide it.", *promotion.further_runs,
+                     *promotion.further_runs == 1 ? "" : "s");
 }
 
 std::vector<std::string> guard_lines(const Promotion& promotion) {

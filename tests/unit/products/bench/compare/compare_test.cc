@@ -72,6 +72,18 @@ TEST(BenchCompare, InconclusiveSaysHowManyRunsMore) {
             fmt::format("about {} more runs a side would decide", *p50.further_runs));
 }
 
+TEST(BenchCompare, OneMoreRunIsOne) {
+  std::size_t found = 0;
+  for (double slower = 1.02; slower < 3; slower += 0.02) {
+    const auto unsure = compared(base_side({1000, 1030, 990}),
+                                 candidate_side({1000 * slower, 1025 * slower, 985 * slower}));
+    if (kpi(unsure, Kpi::p50).further_runs != 1u) continue;
+    ++found;
+    EXPECT_EQ(unsure.stacks[0].reason, "about 1 more run a side would decide");
+  }
+  EXPECT_GT(found, 0u);
+}
+
 TEST(BenchCompare, OneRunASideDecidesNothing) {
   // A thousand samples within one run say nothing about the next.
   Side one = base_side({1000}), other = candidate_side({500});
