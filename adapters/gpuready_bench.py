@@ -209,7 +209,11 @@ class Workload:
             # Ones against the sums of W2's rows: where another GELU shows most.
             sums = self.tensor("w2").sum(axis=1, dtype="f8")
             found["activation"] = project(y, np.ones(rows), sums)
+            if len(outputs) != 3:
+                raise ValueError(f"mlp gives y, z and mean; this stack gives {len(outputs)} outputs")
             z = np.asarray(outputs[1], dtype=np.float32)
+            if z.shape != (rows, rows):
+                raise ValueError(f"mlp's second output is z = y yT with the shape {(rows, rows)}, not {z.shape}")
             found["z"] = [project(z, self.vector(8 + 2 * i, rows), self.vector(9 + 2 * i, rows))
                           for i in range(DIGESTS_Z)]
             found["mean"] = float(np.asarray(outputs[2], dtype="f8"))
