@@ -105,7 +105,7 @@ expect_exit 0 "$GPUREADY" pack build --out out
 printf 'floors.driver = "560"\nmodels = [{ name = "large", free_mb = 6000 }]\n' | cat - pack.toml >with.toml
 recipe() { "$GPUREADY" pack adopt --recipe with.toml --key key.key --to release "$@"; }
 expect_exit 2 recipe gpu-libs-legacy.tar.gz --version 4.0
-expect_in "there is no archive of variant modern" "$err"
+expect_in "the archive of variant modern is missing" "$err"
 expect_exit 2 recipe gpu-libs-modern.tar.gz
 expect_in "version 0.1.0 is not above" "$err"
 expect_exit 0 recipe gpu-libs-modern.tar.gz --version 4.0

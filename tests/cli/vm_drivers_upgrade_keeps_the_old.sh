@@ -2,7 +2,7 @@
 . "$SOURCE/tests/vm/stub_driver.sh"
 rm -rf ./* .lock
 expect_exit 2 "$GPUREADY" vm drivers upgrade bundles --to 570.86.16
-expect_in "bundles: there is no such folder of bundles" "$err"
+expect_in "bundles: this folder of bundles does not exist" "$err"
 for version in 570.86.16 580.65.06; do make_stub_driver driver-$version $version; done
 # The folder is made, and the first bundle is current at once.
 expect_exit 0 "$GPUREADY" vm drivers upgrade bundles driver-570.86.16

@@ -15,7 +15,7 @@ std::string record_text(const Record& record);
 
 // Where the record of this node is. A node's name may hold any character.
 std::string record_path(const std::string& folder, std::string_view node);
-// Nothing if there is no such file.
+// Nothing if the file is missing.
 Result<std::optional<Record>> read_record(Host& host, const std::string& path);
 
 }  // namespace gpuready::slurm

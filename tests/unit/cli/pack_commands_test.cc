@@ -9,21 +9,18 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "cli/commands.h"
 #include "pack/release/key_chain.h"
 #include "pack/release/manifest.h"
 #include "pack/release/minisign.h"
 #include "pack/store/load_report.h"
+#include "unit/cli/run_command.h"
 
 namespace gpuready::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-struct Ran {
-  int exit = -1;
-  std::string out, err;
-};
+using Ran = test::Ran;
 
 class PackCommands : public testing::Test {
  protected:
@@ -46,11 +43,7 @@ class PackCommands : public testing::Test {
     fs::create_directories(fs::absolute(path).parent_path());
     std::ofstream(path, std::ios::binary) << text;
   }
-  static std::string read(const std::string& path) {
-    std::ostringstream text;
-    text << std::ifstream(path, std::ios::binary).rdbuf();
-    return std::move(text).str();
-  }
+  static std::string read(const std::string& path) { return test::read_file(path); }
   static std::string noise(std::size_t bytes) {
     std::string text;
     for (std::uint32_t value = 1; text.size() < bytes;) {
@@ -66,14 +59,7 @@ class PackCommands : public testing::Test {
                            "[[machines]]\nname = \"plain\"\n");
   }
   static Ran run(std::vector<std::string> args) {
-    args.insert(args.begin(), "pack");
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
-    Ran ran;
-    ran.exit = run_command_line(all_commands(), "check", args);
-    ran.out = testing::internal::GetCapturedStdout();
-    ran.err = testing::internal::GetCapturedStderr();
-    return ran;
+    return test::run_command("pack", std::move(args));
   }
   static Ran run(std::vector<std::string> args, const std::vector<std::string>& more) {
     args.insert(args.end(), more.begin(), more.end());
@@ -401,7 +387,7 @@ TEST_F(PackCommands, AdoptNeedsAnArchiveOfEachVariantOfTheRecipe) {
   const std::vector<std::string> adopt = {"adopt", "--key", "maker.key", "--to", "release"};
   EXPECT_EQ(run(adopt, {"a=x.zip"}).err, "gpuready: name a --recipe, or --name and --version\n");
   EXPECT_EQ(run(adopt, {"cpu=x.zip", "--recipe", "pack.toml"}).err,
-            "gpuready: pack.toml: there is no archive of variant more\n");
+            "gpuready: pack.toml: the archive of variant more is missing\n");
   EXPECT_EQ(run(adopt, {"cpu=x.zip", "cpu=y.zip", "--recipe", "pack.toml"}).err,
             "gpuready: two archives are the variant cpu: write VARIANT=FILE\n");
   EXPECT_FALSE(fs::exists("release"));

@@ -7,8 +7,8 @@
 #include <sstream>
 
 #include "base/json.h"
-#include "cli/commands.h"
 #include "ternary/gguf/gguf_write.h"
+#include "unit/cli/run_command.h"
 
 namespace gpuready::cli {
 namespace {
@@ -23,26 +23,12 @@ class TernaryCommands : public testing::Test {
     fs::current_path(before_);
     fs::remove_all(root_);
   }
-  struct Ran {
-    int exit = -1;
-    std::string out, err;
-  };
+  using Ran = test::Ran;
   static Ran run(std::vector<std::string> args) {
-    args.insert(args.begin(), "ternary");
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
-    Ran ran;
-    ran.exit = run_command_line(all_commands(), "check", args);
-    ran.out = testing::internal::GetCapturedStdout();
-    ran.err = testing::internal::GetCapturedStderr();
-    return ran;
+    return test::run_command("ternary", std::move(args));
   }
   static std::string said(const Ran& ran) { return std::to_string(ran.exit) + " " + ran.err; }
-  static std::string read(const std::string& path) {
-    std::ostringstream text;
-    text << std::ifstream(path, std::ios::binary).rdbuf();
-    return std::move(text).str();
-  }
+  static std::string read(const std::string& path) { return test::read_file(path); }
   // One tensor of 2 x 256 weights; of type TQ2_0 with these codes, or f32. `second`: "b.weight" of
   // 256 weights in TQ1_0, too.
   static void write_gguf(const std::string& path, bool is_ternary, std::uint8_t code = 0x64,

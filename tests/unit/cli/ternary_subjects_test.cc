@@ -157,13 +157,13 @@ TEST_F(TernaryTargets, OfCudaMayExistWhereItDidNotAnswer) {
   machine_.gpus[0].cuda_ordinal.reset();
   EXPECT_EQ(on("cuda:GPU-9"), "cuda:GPU-9 ");
   machine_.gpus.erase(machine_.gpus.begin());
-  EXPECT_EQ(on("cuda:GPU-9"), unknown("cuda:GPU-9")) << "there is no GPU of NVIDIA's";
+  EXPECT_EQ(on("cuda:GPU-9"), unknown("cuda:GPU-9")) << "without a GPU of NVIDIA";
 }
 
 TEST_F(TernaryTargets, OfVulkanMayExistWhereItDidNotAnswer) {
   EXPECT_EQ(on("vulkan:7"), unknown("vulkan:7")) << "Vulkan answered";
   machine_.vulkan.outcome = to_string(ProbeOutcome::no_library);
-  EXPECT_EQ(on("vulkan:7"), unknown("vulkan:7")) << "there is no Vulkan";
+  EXPECT_EQ(on("vulkan:7"), unknown("vulkan:7")) << "without Vulkan";
   machine_.vulkan.outcome = to_string(ProbeOutcome::timed_out);
   EXPECT_EQ(on("vulkan:7"), "vulkan:7 ");
 }

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "base/json.h"
-#include "cli/commands.h"
+#include "unit/cli/run_command.h"
 #include "unit/products/vm/driver_folder.h"
 
 namespace gpuready::cli {
@@ -15,20 +15,8 @@ namespace fs = std::filesystem;
 
 class VmCommands : public testing::Test {
  protected:
-  struct Ran {
-    int exit = -1;
-    std::string out, err;
-  };
-  static Ran run(std::vector<std::string> args) {
-    args.insert(args.begin(), "vm");
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
-    Ran ran;
-    ran.exit = run_command_line(all_commands(), "check", args);
-    ran.out = testing::internal::GetCapturedStdout();
-    ran.err = testing::internal::GetCapturedStderr();
-    return ran;
-  }
+  using Ran = test::Ran;
+  static Ran run(std::vector<std::string> args) { return test::run_command("vm", std::move(args)); }
   std::string at(const std::string& name) const { return folder_.path(name); }
   std::string driver(const std::string& version) const {
     write_driver(folder_, "driver-" + version + "/", version);
@@ -91,7 +79,7 @@ TEST_F(VmCommands, AnUpgradeAddsTestsAndSwitches) {
     return run(more);
   };
   EXPECT_EQ(upgrade({"--to", "580"}).err,
-            "gpuready: " + at("bundles") + ": there is no such folder of bundles\n");
+            "gpuready: " + at("bundles") + ": this folder of bundles does not exist\n");
   EXPECT_FALSE(fs::exists(at("bundles"))) << "only a new bundle makes the folder";
   const auto first = upgrade({driver("580.65.06")});
   EXPECT_EQ(first.exit, 0) << first.err;

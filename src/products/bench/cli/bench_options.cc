@@ -16,7 +16,7 @@ std::vector<std::string> files_of_results(const std::string& folder) {
   std::vector<std::string> files;
   for (const auto& name :
        make_live_host()->list_directory(folder).value_or(std::vector<std::string>{}))
-    if (!bench::tag_in_name(name).empty() || name == "history.json" || name == "latest" ||
+    if (!bench::tag_in_name(name).empty() || name == bench::kHistoryFile || name == "latest" ||
         name.starts_with("adapters-"))
       files.push_back(folder + "/" + name);
   return files;

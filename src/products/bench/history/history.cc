@@ -181,7 +181,7 @@ std::string not_kept(const Error& error) {
 
 Result<History> read_history(Host& host, const std::string& folder, const HistoryFilter& filter,
                              Storage& storage) {
-  const std::string path = folder + "/history.json";
+  const std::string path = fmt::format("{}/{}", folder, kHistoryFile);
   History history;
   std::string old;
   if (host.exists(path)) {

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json.h"
@@ -45,6 +46,8 @@ struct HistoryFilter {
   std::vector<std::string> workloads;     // by name, or with the sizes
   std::vector<Kpi> kpis;
 };
+
+inline constexpr std::string_view kHistoryFile = "history.json";  // in the folder of the runs
 
 // Takes the runs of the folder that the index does not know yet into it and those whose files are
 // gone or damaged out of it, and reads it. A damaged file is left out and told.

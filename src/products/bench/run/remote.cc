@@ -47,7 +47,7 @@ class Remote {
   Remote(const RemoteRun& run, const JobWatch& watch) : run_(run), watch_(watch) {}
   ~Remote() {
     if (!folder_.empty())  // also after an interrupt
-      (void)run_job(ssh_job(run_.target, "rm -rf " + shell_word(folder_), {}));
+      (void)run_job(ssh_job(run_.target, "rm -rf " + shell_quoted(folder_), {}));
   }
 
   // What the command wrote, where it ended with 0.
@@ -108,19 +108,19 @@ class Remote {
 
   // A run that is cut off there would go on: the shell ends it when no one listens any more.
   Result<std::string> run() {
-    std::string command = "cd " + shell_word(folder_) + " && {";
+    std::string command = "cd " + shell_quoted(folder_) + " && {";
     for (const auto& [name, value] : run_.variables)
-      command += " export " + name + "=" + shell_word(value) + ";";
+      command += " export " + name + "=" + shell_quoted(value) + ";";
     command += " ./gpuready bench run --quiet --json=run.json";
-    for (const std::string& arg : run_.args) command += " " + shell_word(arg);
+    for (const std::string& arg : run_.args) command += " " + shell_quoted(arg);
     command +=
         " & p=$!; trap 'kill $p' HUP TERM PIPE; while kill -0 $p 2>/dev/null; do echo . || "
         "{ kill $p; wait $p; cd /; rm -rf " +
-        shell_word(folder_) + "; exit 1; }; sleep 1; done; wait $p; exit 0; }";
+        shell_quoted(folder_) + "; exit 1; }; sleep 1; done; wait $p; exit 0; }";
     const auto outcome = TRY(run_job(ssh_job(run_.target, command, run_.limits), watch_));
     if (outcome.end == JobEnd::cancelled)
       return fail(ErrorKind::cancelled, "the run was interrupted");
-    Job job = ssh_job(run_.target, "cat " + shell_word(folder_ + "/run.json"), {});
+    Job job = ssh_job(run_.target, "cat " + shell_quoted(folder_ + "/run.json"), {});
     job.output_limit_bytes = kMostDocumentBytes;
     const auto doc = ask("reading the run", std::move(job));
     if (!doc)
@@ -136,12 +136,6 @@ class Remote {
 };
 
 }  // namespace
-
-std::string shell_word(std::string_view text) {
-  std::string word = "'";
-  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return word + "'";
-}
 
 Result<std::string> run_remotely(const RemoteRun& run, Host& host, const JobWatch& watch) {
   if (run.target.empty() || run.target.front() == '-' ||

@@ -21,9 +21,6 @@ struct RemoteRun {
   JobLimits limits;                                            // of the run itself
 };
 
-// For a POSIX shell, as one word.
-std::string shell_word(std::string_view text);
-
 // The document of the run, whatever its exit code. bad_input for a target that ssh might take for
 // an option, unsupported for a machine that cannot execute the program, io where ssh or the run
 // fails without a document.

@@ -123,8 +123,8 @@ Result<std::vector<ExistingPackage>> parse_existing_packages(const std::vector<s
   }
   for (const auto& variant : recipe.variants)
     if (!has(variant.name))
-      return fail(ErrorKind::bad_input,
-                  fmt::format("{}: there is no archive of variant {}", recipe_name, variant.name));
+      return fail(ErrorKind::bad_input, fmt::format("{}: the archive of variant {} is missing",
+                                                    recipe_name, variant.name));
   return packages;
 }
 

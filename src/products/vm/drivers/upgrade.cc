@@ -92,7 +92,7 @@ Result<void> check_upgrade(const std::vector<std::string>& from,
 Result<std::unique_ptr<Storage::Lock>> lock_bundles(Storage& storage, const std::string& folder) {
   auto lock = storage.lock(folder + "/.lock");
   if (!lock && lock.error().kind == ErrorKind::not_found)
-    return fail(ErrorKind::not_found, folder + ": there is no such folder of bundles");
+    return fail(ErrorKind::not_found, folder + ": this folder of bundles does not exist");
   if (!lock && lock.error().kind == ErrorKind::busy)
     return fail(ErrorKind::busy, folder + ": another upgrade of it runs now");
   return lock;

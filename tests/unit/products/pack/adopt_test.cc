@@ -41,7 +41,7 @@ TEST(Adopt, EachVariantHasOneArchive) {
   EXPECT_EQ(archives_of({"l-a.zip", "a=x.zip"}, {"a"}),
             "two archives are the variant a: write VARIANT=FILE");
   EXPECT_EQ(archives_of({"l-a.zip"}, {"a", "b", "c"}),
-            "pack.toml: there is no archive of variant b");
+            "pack.toml: the archive of variant b is missing");
   EXPECT_EQ(archives_of({}, {}), "");
   const auto wrong = parse_existing_package("../x=");
   ASSERT_FALSE(wrong);

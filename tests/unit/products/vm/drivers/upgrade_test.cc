@@ -98,7 +98,8 @@ TEST(Upgrade, OneRunsAtATimeInAFolder) {
   const auto absent = lock_bundles(live_storage(), folder.path("absent"));
   ASSERT_FALSE(absent);
   EXPECT_EQ(absent.error().kind, ErrorKind::not_found);
-  EXPECT_EQ(absent.error().message, folder.path("absent") + ": there is no such folder of bundles");
+  EXPECT_EQ(absent.error().message,
+            folder.path("absent") + ": this folder of bundles does not exist");
   {
     const auto first = lock_bundles(live_storage(), folder.path());
     ASSERT_TRUE(first) << first.error().message;
