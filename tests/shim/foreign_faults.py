@@ -86,6 +86,8 @@ class Bench:
         if compare:
             env["FOREIGN_COMPARE"] = str(compare)
         words = [self.binary, *command.words] + ([f"--json={report}"] if command.name != "gpu-test" else [])
+        if command.words[0] in ("check", "test"):  # what it finds with a fault is no result of this machine
+            words += ["--state", os.path.join(self.folder, f"{name}.state")]
         begun = time.monotonic()
         try:
             done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=self.options.timeout)
