@@ -99,6 +99,9 @@ std::string pad(std::string_view text, std::size_t columns, Align align) {
   return align == Align::left ? std::string(text) + blanks : blanks + std::string(text);
 }
 
+// Where a word that is too long is best broken.
+constexpr std::string_view kBreakAfter = "./-_,";
+
 std::vector<std::string> wrap(std::string_view text, std::size_t columns) {
   columns = std::max<std::size_t>(columns, 4);
   std::vector<std::string> out;
@@ -108,7 +111,9 @@ std::vector<std::string> wrap(std::string_view text, std::size_t columns) {
     const std::size_t used = display_width(line);
     if (!line.empty() && used + 1 + width > columns) out.push_back(std::exchange(line, {}));
     while (display_width(word) > columns) {
-      const std::size_t fits = std::max<std::size_t>(bytes_that_fit(word, columns), 1);
+      std::size_t fits = std::max<std::size_t>(bytes_that_fit(word, columns), 1);
+      const std::size_t mark = word.substr(0, fits).find_last_of(kBreakAfter);
+      if (mark != std::string_view::npos && 2 * mark >= fits) fits = mark + 1;
       out.emplace_back(word.substr(0, fits));
       word.remove_prefix(fits);
     }

@@ -20,7 +20,8 @@ std::size_t display_width(std::string_view text);
 std::string cut(std::string_view text, std::size_t columns);
 enum class Align { left, right };
 std::string pad(std::string_view text, std::size_t columns, Align align = Align::left);
-// Breaks at blanks; a word that is longer than a line is broken anywhere. Never empty.
+// Breaks at blanks; a word that is longer than a line is broken after punctuation in the second
+// half of the line, else anywhere. Never empty.
 std::vector<std::string> wrap(std::string_view text, std::size_t columns);
 // Breaks a shell command between words by a backslash, so that it still can be copied as a whole.
 // Inside quotes and comments, and within a word, it is never broken, however long the line gets.

@@ -19,6 +19,7 @@ using kernels::kQuadBytes;
 // Columns that are unpacked at once for a matrix product, so that a panel's quad rows (two panels'
 // for AMX) stay in the first-level cache while all activation rows pass: 20 KiB, and 32.
 constexpr std::size_t kDepth = 1280, kAmxDepth = 1024;
+std::size_t columns_at_once(Tier tier) { return tier == Tier::amx ? kAmxDepth : kDepth; }
 // Activation rows and pairs of panels that are worked on together: their sums, 64 KiB a pair, and
 // the activations, 1 KiB a row and depth, share the second-level cache.
 constexpr std::size_t kRowBlock = 512, kMostPairs = 6;
@@ -236,8 +237,7 @@ Depth depth_of(Tier tier, const detail::CpuWeights& w) {
   const std::size_t cols = static_cast<std::size_t>(block_cols(w.form));
   Depth depth;
   const std::size_t whole = std::lcm(cols, std::size_t{4} * kernels::kQuadGroup) / cols;
-  depth.blocks =
-      std::min(w.blocks, (tier == Tier::amx ? kAmxDepth : kDepth) / cols / whole * whole);
+  depth.blocks = std::min(w.blocks, columns_at_once(tier) / cols / whole * whole);
   const std::size_t quads = depth.blocks * cols / 4;
   depth.panel_bytes =
       (quads + kernels::kQuadGroup - 1) / kernels::kQuadGroup * kernels::kQuadGroup * kQuadBytes;
@@ -380,17 +380,13 @@ void add_group_by_group(const kernels::Table& table, const detail::CpuWeights& w
   }
 }
 
-// Columns that are unpacked at once, in whole groups.
-std::size_t groups_at_once(const detail::CpuWeights& w) {
-  return std::min(w.groups(), kDepth / static_cast<std::size_t>(w.group));
-}
-
 // The same by kernels that multiply and add the terms of several groups.
-void add_groups(const kernels::Table& table, const detail::CpuWeights& w,
+void add_groups(const kernels::Table& table, std::size_t depth, const detail::CpuWeights& w,
                 const detail::ActivationRows& y, const GroupSums& group_sums,
                 const MatrixPart& part, std::size_t padded_rows, Scratch& scratch) {
   constexpr std::size_t kQuadsOfBlock = kernels::kBlockCols[0] / 4;
-  const std::size_t groups = w.groups(), at_once = groups_at_once(w);
+  const std::size_t groups = w.groups();
+  const std::size_t at_once = std::min(groups, depth / static_cast<std::size_t>(w.group));
   kernels::GroupedGemmArgs args{};
   args.y_stride = y.stride;
   args.rows = part.rows;
@@ -400,6 +396,9 @@ void add_groups(const kernels::Table& table, const detail::CpuWeights& w,
     const std::size_t block = g * w.group_blocks();
     const std::size_t blocks = std::min(at_once * w.group_blocks(), w.blocks - block);
     args.quad_count = blocks * kQuadsOfBlock;
+    const std::size_t panel_bytes = (args.quad_count + kernels::kQuadGroup - 1) /
+                                    kernels::kQuadGroup * kernels::kQuadGroup * kQuadBytes;
+    const std::size_t bytes = args.quad_count * kQuadBytes;
     args.y = y.codes.get() + part.first_row * y.stride + block * kernels::kBlockCols[0];
     args.y_sums = group_sums.sums.data() + g * group_sums.rows + part.first_row;
     args.first = g == 0;
@@ -407,9 +406,10 @@ void add_groups(const kernels::Table& table, const detail::CpuWeights& w,
       const std::size_t panel = 2 * (part.first_pair + pair);
       args.panels = panel + 1 < w.panels ? 2 : 1;
       for (std::size_t p = 0; p < static_cast<std::size_t>(args.panels); ++p) {
-        std::uint8_t* target = scratch.quads.get() + p * args.quad_count * kQuadBytes;
+        std::uint8_t* target = scratch.quads.get() + p * panel_bytes;
         table.unpack[0](w.bytes.get() + ((panel + p) * w.blocks + block) * w.block_bytes(), blocks,
                         target);
+        std::memset(target + bytes, 0, panel_bytes - bytes);
         args.quads[p] = target;
         args.scales[p] = w.group_scales.data() + ((panel + p) * groups + g) * kPanelRows;
       }
@@ -419,19 +419,15 @@ void add_groups(const kernels::Table& table, const detail::CpuWeights& w,
   }
 }
 
-// With AMX, adding terms in a pass of its own costs less where a group fills its tiles: it
-// multiplies faster, and takes whole groups of quads only.
-bool adds_groups_at_once(const kernels::Table& table, Tier tier, const detail::CpuWeights& w) {
-  return table.gemm_groups != nullptr && (tier != Tier::amx || w.group < 4 * kernels::kQuadGroup);
-}
-
 void multiply_grouped_part(const kernels::Table& table, Tier tier, const detail::CpuWeights& w,
                            const detail::ActivationRows& y, const GroupSums& group_sums,
                            const Output& output, const MatrixPart& part, Scratch& scratch) {
   const std::size_t all_rows = static_cast<std::size_t>(w.shape.rows);
   const std::size_t padded_rows = (part.rows + kGroupRows - 1) / kGroupRows * kGroupRows;
-  const auto add = adds_groups_at_once(table, tier, w) ? add_groups : add_group_by_group;
-  add(table, w, y, group_sums, part, padded_rows, scratch);
+  if (table.gemm_groups != nullptr)
+    add_groups(table, columns_at_once(tier), w, y, group_sums, part, padded_rows, scratch);
+  else
+    add_group_by_group(table, w, y, group_sums, part, padded_rows, scratch);
   for (std::size_t pair = 0; pair < part.pairs; ++pair) {
     const std::size_t column = 2 * kPanelRows * (part.first_pair + pair);
     kernels::ScaleArgs scale{};

@@ -25,6 +25,9 @@ TEST(TextLayout, CutNeverExceedsAndNeverSplitsACharacter) {
 TEST(TextLayout, WrapBreaksAtBlanksAndLongWordsAnywhere) {
   EXPECT_EQ(wrap("one two three", 7), (Lines{"one two", "three"}));
   EXPECT_EQ(wrap("abcdefghij k", 4), (Lines{"abcd", "efgh", "ij k"}));
+  EXPECT_EQ(wrap("(torch.compile, CUDA graphs)", 12),
+            (Lines{"(torch.", "compile,", "CUDA graphs)"}));
+  EXPECT_EQ(wrap("a.bcdefghijkl", 8), (Lines{"a.bcdefg", "hijkl"}));  // too short a line
   EXPECT_EQ(wrap("", 10), (Lines{""}));
 }
 

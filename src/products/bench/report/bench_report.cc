@@ -75,8 +75,10 @@ std::string p95_note(const Ranking& ranking) {
   return "";
 }
 
-std::string fastest_text(const Ranking& ranking, std::string_view name, std::string_view of,
+std::string fastest_text(const Ranking& ranking, std::string_view name, std::string_view where,
                          std::string_view time) {
+  if (ranking.ranked.size() == 1) return fmt::format("{}{}: {}", name, where, time);
+  const auto of = counted(ranking.ranked.size(), "stack").append(where);
   const auto others = not_told_apart(ranking);
   if (others.empty()) return fmt::format("{} is the fastest of {}: {}", name, of, time);
   const auto states = too_few_to_tell_states(ranking);
@@ -110,13 +112,12 @@ std::string conclusion_of(const BenchReport& report) {
         counted(ranking.ranked.size(), "benchmark"), report.runs.back().protocol.origin,
         counted(report.runs.size(), "run"), workload_text(report.runs.back().workload));
   const auto& best = ranking.ranked.front();
-  const auto of = report.runs.size() == 1
-                      ? counted(ranking.ranked.size(), "stack")
-                      : fmt::format("{} in the last of {} tables",
-                                    counted(ranking.ranked.size(), "stack"), report.runs.size());
+  const auto where = report.runs.size() == 1
+                         ? std::string()
+                         : fmt::format(" in the last of {} tables", report.runs.size());
   const auto time = fmt::format("{} for {}", typical_text(best.latency),
                                 workload_text(report.runs.back().workload));
-  return fastest_text(ranking, best.id, of, time) + ".";
+  return fastest_text(ranking, best.id, where, time) + ".";
 }
 
 std::string render_markdown(const BenchReport& report) {

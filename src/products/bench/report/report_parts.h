@@ -15,9 +15,10 @@ std::vector<std::pair<std::string, std::string>> environment_texts(const bench::
 // Of one of its ranked stacks; empty where they did not do the same work.
 std::string ratio_text(const bench::Ranking& ranking, const bench::RankedStack& stack);
 std::string rank_text(const bench::Ranking& ranking, const bench::RankedStack& stack);
-// Which is the fastest `of` the stacks, or that the repeats do not show it; without a full stop.
-std::string fastest_text(const bench::Ranking& ranking, std::string_view name, std::string_view of,
-                         std::string_view time);
+// Which ranked stack is the fastest, or that the repeats do not show it; without a full stop.
+// `where`: which table's, after a blank, if there are several.
+std::string fastest_text(const bench::Ranking& ranking, std::string_view name,
+                         std::string_view where, std::string_view time);
 // A line on what the noise was learned from; empty where it was not.
 std::string learned_text(const bench::Ranking& ranking);
 // A line on stacks for which the repeats are too few; empty if there is none.

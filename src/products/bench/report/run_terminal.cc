@@ -110,8 +110,7 @@ std::string conclusion_of(const RunRecord& run) {
     return fmt::format(
         "{}: {}. It is not ranked: {}.", stacks[0]->name(), time,
         std::ranges::find(ranking.others, stacks[0]->id, &UnrankedStack::id)->reason);
-  return fastest_text(ranking, stacks[0]->name(), counted(ranking.ranked.size(), "stack"), time) +
-         ".";
+  return fastest_text(ranking, stacks[0]->name(), "", time) + ".";
 }
 
 std::string render_terminal(const RunRecord& run, const Envelope& envelope, const std::string& path,

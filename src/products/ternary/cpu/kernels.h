@@ -117,9 +117,10 @@ struct TermsArgs {
 struct GroupedGemmArgs {
   const uint8_t* quads[2];  // unpacked quad rows of one or two panels
   int panels;
-  size_t quad_count, group_quads;  // the last group may have fewer
+  // The last group may have fewer; behind it are zeros up to a multiple of kQuadGroup.
+  size_t quad_count, group_quads;
   const int8_t* y;
-  size_t y_stride, rows;
+  size_t y_stride, rows;  // up to a multiple of 32 rows may be read
   const int32_t* y_sums;  // [groups][y_sums_stride], a row each
   size_t y_sums_stride;
   const float* scales[2];  // [groups][16] of each panel
@@ -187,7 +188,9 @@ extern const Table kScalar;
 #if defined(__x86_64__)
 extern const Table kAvx2, kAvxVnni, kAvx512;
 extern const Lookup kAvx2Lookup;
-void amx_gemm(const GemmArgs& a);  // the AMX tier is the AVX-512 tier with this
+// The AMX tier is the AVX-512 tier with these.
+void amx_gemm(const GemmArgs& a);
+void amx_gemm_groups(const GroupedGemmArgs& a);
 // Of both tiers, where the CPU has VBMI, and GFNI.
 void vbmi_gemv_three_trits(const GemvArgs& a);
 void gfni_grouped_gemv(const GroupedGemvArgs& a);

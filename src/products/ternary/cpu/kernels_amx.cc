@@ -1,5 +1,5 @@
-// The AMX tier. Only the matrix-by-matrix product differs from the AVX-512 tier, whose functions
-// the rest are (tiers.cc). Tiles hold 16 rows of 64 bytes; this tier is used only after the
+// The AMX tier. Only matrix-by-matrix products differ from the AVX-512 tier, whose functions the
+// rest are (tiers.cc). Tiles hold 16 rows of 64 bytes; this tier is used only after the
 // kernel granted the tile state.
 #include <immintrin.h>
 
@@ -70,6 +70,94 @@ void amx_gemm(const GemmArgs& a) {
     }
   }
   // A thread with live tile state is slower to switch and keeps the core's tile unit powered.
+  _tile_release();
+}
+
+namespace {
+
+constexpr size_t kTileRows = 32;  // of activations, and of two panels
+using Sums = int32_t[kTileRows * 2 * kPanelRows];
+
+// sums = the products of the quads [begin, end) with these rows.
+template <int panels>
+void multiply_group(const GroupedGemmArgs& a, size_t begin, size_t end, const int8_t* y,
+                    Sums& sums) {
+  constexpr size_t kStride = 2 * kPanelRows * sizeof(int32_t);
+  const int8_t* y1 = y + 16 * a.y_stride;
+  int32_t* sums1 = sums + 16 * 2 * kPanelRows;
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  for (size_t q = begin; q < end; q += kTileQuads) {
+    for (size_t row = 0; row < kTileRows; ++row) {  // as in amx_gemm()
+      _mm_prefetch(reinterpret_cast<const char*>(y + row * a.y_stride + 4 * q) + kAhead,
+                   _MM_HINT_T0);
+    }
+    _tile_loadd(4, y + 4 * q, a.y_stride);
+    _tile_loadd(6, a.quads[0] + q * kQuadBytes, kQuadBytes);
+    _tile_dpbsud(0, 4, 6);
+    _tile_loadd(5, y1 + 4 * q, a.y_stride);
+    _tile_dpbsud(2, 5, 6);
+    if constexpr (panels == 2) {
+      _tile_loadd(7, a.quads[1] + q * kQuadBytes, kQuadBytes);
+      _tile_dpbsud(1, 4, 7);
+      _tile_dpbsud(3, 5, 7);
+    }
+  }
+  _tile_stored(0, sums, kStride);
+  _tile_stored(2, sums1, kStride);
+  if constexpr (panels == 2) {
+    _tile_stored(1, sums + 16, kStride);
+    _tile_stored(3, sums1 + 16, kStride);
+  }
+}
+
+template <int panels>
+void add_group(const GroupedGemmArgs& a, size_t group, const Sums& sums, size_t m, size_t rows) {
+  const int32_t* y_sums = a.y_sums + group * a.y_sums_stride + m;
+  float* values = a.values + m * 2 * kPanelRows;
+  const bool first = a.first && group == 0;
+  __m512 scales[panels];
+  for (size_t p = 0; p < panels; ++p) scales[p] = _mm512_loadu_ps(a.scales[p] + group * kPanelRows);
+  for (size_t row = 0; row < rows; ++row) {
+    const __m512i y_sum = _mm512_set1_epi32(y_sums[row]);
+#pragma GCC unroll 2
+    for (size_t p = 0; p < panels; ++p) {
+      const size_t at = row * 2 * kPanelRows + p * kPanelRows;
+      const __m512 term = _mm512_mul_ps(
+          _mm512_cvtepi32_ps(_mm512_sub_epi32(_mm512_loadu_si512(sums + at), y_sum)), scales[p]);
+      const __m512 before = first ? _mm512_setzero_ps() : _mm512_loadu_ps(values + at);
+      _mm512_storeu_ps(values + at, _mm512_add_ps(before, term));
+    }
+  }
+}
+
+template <int panels>
+void gemm_groups_of_panels(const GroupedGemmArgs& a) {
+  // A group's terms are added while the tiles work on the next group.
+  alignas(64) Sums sums[2];
+  for (size_t m = 0; m < a.rows; m += kTileRows) {
+    const int8_t* y = a.y + m * a.y_stride;
+    const size_t rows = a.rows - m < kTileRows ? a.rows - m : kTileRows;
+    size_t group = 0;
+    for (size_t quad = 0; quad < a.quad_count; quad += a.group_quads, ++group) {
+      const size_t left = a.quad_count - quad;
+      multiply_group<panels>(a, quad, quad + (left < a.group_quads ? left : a.group_quads), y,
+                             sums[group % 2]);
+      if (group > 0) add_group<panels>(a, group - 1, sums[(group - 1) % 2], m, rows);
+    }
+    add_group<panels>(a, group - 1, sums[(group - 1) % 2], m, rows);
+  }
+}
+
+}  // namespace
+
+void amx_gemm_groups(const GroupedGemmArgs& a) {
+  if (a.group_quads % kTileQuads != 0) return kAvx512.gemm_groups(a);  // would not fill tiles
+  const TileConfig config;
+  _tile_loadconfig(&config);
+  a.panels == 2 ? gemm_groups_of_panels<2>(a) : gemm_groups_of_panels<1>(a);
   _tile_release();
 }
 

@@ -72,6 +72,7 @@ const Table& amx_table() {
   static const Table table = [] {
     Table t = avx512_table();
     t.gemm = kernels::amx_gemm;
+    t.gemm_groups = kernels::amx_gemm_groups;
     return t;
   }();
   return table;

@@ -25,7 +25,8 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   gpuready_tier(gfni -mavx512f -mavx512bw -mavx512vl -mavx512vnni -mgfni
     $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
-  gpuready_tier(amx -mamx-tile -mamx-int8)
+  gpuready_tier(amx -mamx-tile -mamx-int8 -mavx512f -mavx512bw -mavx512vl -mavx512vnni
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64|ARM64")
   gpuready_tier(neon)
   gpuready_tier(dotprod -march=armv8.2-a+dotprod)
