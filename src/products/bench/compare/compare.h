@@ -112,6 +112,7 @@ struct Difference {
   bool refused = false;   // forbids the comparison
   bool mixed = false;     // a side has several values
   bool measured = false;  // by means of what each run read, which further runs may change
+  bool follows = false;   // a stack says so of itself: what was changed may be the cause
 };
 
 struct ComparedSide {

@@ -20,6 +20,7 @@ namespace {
 enum class Meaning {
   refused,     // figures cannot be compared across it
   listed,      // told, and refused where one idea is to be judged
+  follows,     // told: what a stack says of itself, such as its threads, may follow from the idea
   may_differ,  // says nothing of what the figures depend on, or is compared elsewhere
 };
 struct Rule {
@@ -67,6 +68,7 @@ constexpr Rule kRules[] = {
     {"stack.command", Meaning::listed, kFlags},
     {"stack.versions", Meaning::listed, "versions"},
     {"stack.mode", Meaning::listed, "mode"},
+    {"stack.settings", Meaning::follows, ""},
     {"stack.unverified", Meaning::may_differ, ""},
     {"stack.reference", Meaning::may_differ, ""},
     {"stack.id", Meaning::may_differ, ""},
@@ -222,6 +224,7 @@ void add_differences(Found& found, Documents base, Documents candidate, const st
     difference.refused |= rule.meaning == Meaning::refused;
     difference.mixed |= !measured && (ours.mixed() || theirs.mixed());
     difference.measured |= measured;
+    difference.follows |= rule.meaning == Meaning::follows;
     append(difference.base, label,
            measured ? fmt::format("{:.3g}", *our_mean) : values_text(ours, path));
     append(difference.candidate, label,

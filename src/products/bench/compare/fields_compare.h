@@ -96,6 +96,7 @@ FIELDS_OF(Difference) {
   FIELD(refused, "Whether it forbids the comparison.");
   FIELD(mixed, "Whether a side has several values.");
   FIELD(measured, "Whether means of what each run read are compared: more runs may change it.");
+  FIELD(follows, "Whether a stack says so of itself: what was changed may be the cause.");
 }
 
 FIELDS_OF(ComparedSide) {

@@ -219,9 +219,9 @@ Result<Promotion> promote(const Side& base, const Side& candidate, const Promote
     bool changed = false;
     for (auto& difference : result.comparison.differences) {
       // A side that is not of one piece is not an idea, whatever it is called. What runs read, such
-      // as clocks, may follow from it.
-      difference.refused |=
-          !difference.measured && (difference.what != *options.idea || difference.mixed);
+      // as clocks, and what a stack found itself set to may follow from it.
+      const bool expected = difference.follows || difference.what == *options.idea;
+      difference.refused |= !difference.measured && (!expected || difference.mixed);
       changed |= difference.what == *options.idea;
     }
     if (!changed)

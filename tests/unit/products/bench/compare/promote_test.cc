@@ -192,6 +192,21 @@ TEST(BenchPromote, ClocksMayFollowFromTheIdea) {
   EXPECT_TRUE(decided(base, candidate, options).starts_with("promote"));
 }
 
+TEST(BenchPromote, ThreadsOfAStackMayFollowFromTheIdea) {
+  Side base = base_side(), candidate = candidate_side({900, 902, 899, 901, 898});
+  for (auto& run : base.runs) run.stacks[0].settings["threads"] = "2";
+  for (auto& run : candidate.runs) {
+    run.stacks[0].settings["threads"] = "1";
+    run.environment.variables["OMP_NUM_THREADS"] = "1";
+  }
+  PromoteOptions options;
+  options.idea = "OMP_NUM_THREADS";
+  EXPECT_TRUE(decided(base, candidate, options).starts_with("promote"));
+  EXPECT_EQ(promote(base, candidate, options)->comparison.differences.size(), 2u);  // both are told
+  candidate.runs[0].stacks[0].settings["threads"] = "2";
+  EXPECT_TRUE(promote(base, candidate, options)->refused());  // not the same in all runs
+}
+
 TEST(BenchPromote, SaysThatBothSidesFailed) {
   Side base = base_side({1000, 1001}), candidate = candidate_side({900, 901});
   for (Side* side : {&base, &candidate})
