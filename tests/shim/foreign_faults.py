@@ -86,7 +86,7 @@ class Bench:
         if compare:
             env["FOREIGN_COMPARE"] = str(compare)
         words = [self.binary, *command.words] + ([f"--json={report}"] if command.name != "gpu-test" else [])
-        if command.words[0] in ("check", "test"):  # what it finds with a fault is no result of this machine
+        if command.words[0] in ("check", "test"):  # with a fault: says nothing about this machine
             words += ["--state", os.path.join(self.folder, f"{name}.state")]
         begun = time.monotonic()
         try:

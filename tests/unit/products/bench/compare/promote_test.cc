@@ -202,7 +202,7 @@ TEST(BenchPromote, ThreadsOfAStackMayFollowFromTheIdea) {
   PromoteOptions options;
   options.idea = "OMP_NUM_THREADS";
   EXPECT_TRUE(decided(base, candidate, options).starts_with("promote"));
-  EXPECT_EQ(promote(base, candidate, options)->comparison.differences.size(), 2u);  // both are told
+  EXPECT_EQ(promote(base, candidate, options)->comparison.differences.size(), 2u);  // lists both
   candidate.runs[0].stacks[0].settings["threads"] = "2";
   EXPECT_TRUE(promote(base, candidate, options)->refused());  // not the same in all runs
 }
