@@ -4,7 +4,8 @@
 //   device max_alloc=N   no more than N bytes are granted in one allocation total=N       no more
 //   than N bytes are granted in all skip=N        dispatches of the N-th pipeline that a device
 //   made do nothing no_time       the queues keep no time no_int64      the devices lack
-//   shaderInt64 discrete      the devices are discrete GPUs
+//   shaderInt64 discrete      the devices are discrete GPUs vulkan_1_0    the devices are of Vulkan
+//   1.0, which has no UUIDs
 #define VK_NO_PROTOTYPES
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -84,6 +85,7 @@ static void features(VkPhysicalDevice device, VkPhysicalDeviceFeatures2* all) {
 static void properties(VkPhysicalDevice device, VkPhysicalDeviceProperties* all) {
   REAL(vkGetPhysicalDeviceProperties)(device, all);
   if (asked("discrete")) all->deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
+  if (asked("vulkan_1_0")) all->apiVersion = VK_API_VERSION_1_0;
 }
 
 EXPORT PFN_vkVoidFunction vkGetInstanceProcAddr(VkInstance instance, const char* name) {

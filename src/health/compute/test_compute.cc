@@ -172,7 +172,7 @@ Result<void> ComputeTest::watch_slow_clock() {
 // What the fastest SM does in a cycle, however high the clock is and whatever it is said to be.
 Result<void> ComputeTest::measure_speed() {
   const auto rule = fma_rate_rule(device_.info().compute_capability.value_or(0));
-  if (verdict_.executor != "cuda" || !rule || !alone()) return {};
+  if (!rule || !alone()) return {};
   phase_ = "speed";
   if (!speed_) speed_.emplace(TRY(SpeedMeter::make(device_)));
   const bool idles = options_.inject && options_.inject->kind == FaultClass::slow_clock;

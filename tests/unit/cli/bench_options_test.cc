@@ -158,14 +158,6 @@ TEST_F(BenchSides, NoRunIsOnBoth) {
             "or by a comma-separated list of ids");
 }
 
-TEST_F(BenchSides, AFolderThatIsMissingHasNoEarlierRuns) {
-  const auto host = make_live_host();
-  const auto earlier = earlier_runs(*host, folder_ + "/missing");
-  ASSERT_TRUE(earlier);
-  EXPECT_TRUE(earlier->empty());
-  EXPECT_TRUE(earlier_runs(*host, folder_));
-}
-
 // So that no output replaces one of them.
 TEST_F(BenchSides, OfTheResultsFolderItsOwnFilesAreRead) {
   for (const char* name : {"latest", "history.json", "adapters-1", "notes.md", "old-adapters-1",

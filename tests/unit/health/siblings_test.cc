@@ -124,6 +124,28 @@ TEST(Siblings, WhatDependsOnTheHostOrWasNotTestedIsNotCompared) {
   EXPECT_TRUE(compare_siblings(machine_with(2), verdicts).empty());
 }
 
+TEST(Siblings, ARateIsComparableIfItIsTheGpusOwnAndSettled) {
+  struct Row {
+    const char *test, *metric, *unit;
+    double duration_ms;
+    bool comparable;
+  };
+  for (const Row& row :
+       {Row{"bandwidth", "dram_copy_rate", "B/s", 1, true},
+        Row{"bandwidth", "h2d_pinned_rate", "B/s", 1, true},
+        Row{"bandwidth", "h2d_pageable_rate", "B/s", 1, false},
+        Row{"bandwidth", "dram_copy_rate", "ms", 1, false},
+        Row{"memory", "dram_copy_rate", "B/s", 1, false}, Row{"peers", "copy_rate", "B/s", 1, true},
+        Row{"tensor", "bf16_rate", "flop/s", 10'000, true},
+        Row{"tensor", "bf16_rate", "flop/s", 9'999, false}}) {
+    Verdict verdict = verdict_of(0, row.test, row.metric, 1);
+    verdict.metrics[0].unit = row.unit;
+    verdict.duration_ms = row.duration_ms;
+    EXPECT_EQ(is_comparable(verdict, verdict.metrics[0]), row.comparable)
+        << row.test << " " << row.metric << " " << row.unit << " " << row.duration_ms;
+  }
+}
+
 TEST(Siblings, ABurnIsComparedOnceClocksHaveSettled) {
   for (const double duration_ms : {2'000.0, 20'000.0}) {
     std::vector<Verdict> verdicts = {verdict_of(0, "tensor", "bf16_rate", 80),
@@ -215,6 +237,9 @@ TEST(Siblings, WhoDiffersFromTheMajorityFailsByVote) {
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].id, "differs-from-siblings");
   EXPECT_EQ(findings[0].gpus, std::vector<int>{2});
+  EXPECT_EQ(findings[0].explanation,
+            "The same instructions on the same data gave the results of the majority on all but "
+            "those named.");
   EXPECT_EQ(verdicts[2].status, VerdictStatus::failed);
   EXPECT_TRUE(verdicts[2].reason.starts_with("by vote")) << verdicts[2].reason;
   EXPECT_EQ(verdicts[0].status, VerdictStatus::passed);
@@ -225,6 +250,9 @@ TEST(Siblings, TwoThatDifferAreBothInconclusive) {
   const auto findings = compare_siblings(machine_with(2), verdicts);
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].gpus, (std::vector<int>{0, 1}));
+  EXPECT_EQ(findings[0].explanation,
+            "The same instructions on the same data gave different results, without a majority "
+            "that would show which are right.");
   for (const Verdict& verdict : verdicts) EXPECT_EQ(verdict.status, VerdictStatus::inconclusive);
 }
 

@@ -21,6 +21,7 @@ namespace gpuready {
 namespace {
 
 using std::chrono::milliseconds;
+namespace fs = std::filesystem;
 
 constexpr milliseconds kHang{60'000};  // after which a wait is given up
 
@@ -459,6 +460,11 @@ TEST(ProcessState, ReadsTheLetterBehindAnyName) {
   EXPECT_EQ(state_in_stat("12 (a) R (b)) S 1 12"), 'S');
   EXPECT_EQ(state_in_stat("12 (cat)"), 0);
   EXPECT_EQ(state_in_stat(""), 0);
+  EXPECT_EQ(state_in_stat(" S 1 12"), 0);
+  EXPECT_EQ(state_in_stat("12 (cat)S 1 12"), 0);
+  constexpr std::string_view kWhole = "12 (cat) D 1 12";
+  for (std::size_t size = 0; size < kWhole.size(); ++size)
+    EXPECT_EQ(state_in_stat(kWhole.substr(0, size)), size < 10 ? 0 : 'D') << size;
 }
 
 TEST(ProcessState, SeesAnyThreadInUninterruptibleSleep) {
@@ -532,6 +538,73 @@ TEST(HelperPath, EnvironmentComesFirst) {
   EXPECT_EQ(helper_path(), "/somewhere/helper");
   unsetenv("GPUREADY_HELPER");
   EXPECT_TRUE(helper_path().ends_with("gpuready")) << helper_path();
+}
+
+// A copy of this program only writes the path that it finds.
+constexpr const char* kWritesHelperPath = "GPUREADY_TEST_WRITES_HELPER_PATH";
+[[maybe_unused]] const bool kIsOriginal = [] {
+  if (std::getenv(kWritesHelperPath) == nullptr) return true;
+  const std::string path = helper_path();
+  _exit(write(3, path.data(), path.size()) == static_cast<ssize_t>(path.size()) ? 0 : 1);
+}();
+
+// The copy is in top/app/ of an empty folder.
+class HelperPathOfAProgram : public ::testing::Test {
+ protected:
+  HelperPathOfAProgram() {
+    EXPECT_NE(mkdtemp(folder_.data()), nullptr);
+    fs::create_directories(folder_ + "/top/app");
+    fs::copy_file("/proc/self/exe", folder_ + "/top/app/program");
+  }
+  ~HelperPathOfAProgram() override { fs::remove_all(folder_); }
+  std::string put(const std::string& name, mode_t mode) const {
+    const std::string file = folder_ + "/" + name;
+    fs::create_directories(fs::path(file).parent_path());
+    std::ofstream(file) << "#!/bin/sh\n";
+    chmod(file.c_str(), mode);
+    return fs::canonical(file);
+  }
+  // As a path without links or "..".
+  std::string found(const std::string& started_as) const {
+    Job job = shell("cd '" + folder_ + "/top/app' && exec " + started_as);
+    job.env = {{kWritesHelperPath, "1"}, {"GPUREADY_HELPER", std::nullopt}};
+    job.channel = true;
+    const std::string path = must_run(job).channel;
+    return path.starts_with("/") ? std::string(fs::weakly_canonical(path)) : path;
+  }
+  std::string found() const { return found("'" + folder_ + "/top/app/program'"); }
+  // Without a helper near it: the installed one, or a name to look up in PATH.
+  static std::string installed() {
+    for (const char* path :
+         {"/usr/local/bin/gpuready", "/usr/bin/gpuready", "/opt/gpuready/bin/gpuready"})
+      if (access(path, X_OK) == 0) return fs::canonical(path);
+    return "gpuready";
+  }
+  std::string folder_ = std::string(GPUREADY_BINARY_DIR) + "/helperXXXXXX";
+};
+
+TEST_F(HelperPathOfAProgram, IsTheInstalledOneIfNoneIsNear) {
+  EXPECT_EQ(found(), installed());
+  put("top/app/gpuready", 0644);  // it cannot be run
+  put("top/bin/gpuready", 0644);
+  EXPECT_EQ(found(), installed());
+}
+
+// Where an installation keeps it, seen from the program or a library in lib/ or lib/ARCHITECTURE/.
+TEST_F(HelperPathOfAProgram, IsTheNearestThatCanBeRun) {
+  const auto farthest = put("bin/gpuready", 0755);
+  EXPECT_EQ(found(), farthest);
+  const auto next = put("top/bin/gpuready", 0755);
+  EXPECT_EQ(found(), next);
+  const auto nearest = put("top/app/gpuready", 0755);
+  EXPECT_EQ(found(), nearest);
+}
+
+TEST_F(HelperPathOfAProgram, IsNotSearchedFromARelativePath) {
+  put("top/bin/gpuready", 0755);
+  EXPECT_EQ(found("./program"), installed());
+  const auto beside = put("top/app/gpuready", 0755);  // the kernel knows the program's folder
+  EXPECT_EQ(found("./program"), beside);
 }
 
 }  // namespace

@@ -126,11 +126,6 @@ Option learn_option(bool& alone) {
               "the folder, nor from the other stacks of these runs"};
 }
 
-Result<std::vector<bench::EarlierSeries>> earlier_runs(Host& host, const std::string& folder) {
-  if (!host.exists(folder)) return std::vector<bench::EarlierSeries>();
-  return bench::earlier_of(TRY(bench::read_history(host, folder, {})));
-}
-
 void RuleOptions::declare(CommandSpec& command) {
   command.add(
       {{.name = "--min-gain",

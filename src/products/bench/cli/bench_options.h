@@ -26,9 +26,7 @@ std::vector<bench::Kpi> kpis_of(const std::vector<std::string>& names);
 std::vector<std::string> bench_tasks();  // the workloads of `bench run`
 Option stack_option(std::vector<std::string>& names, const char* help, bool several = true);
 
-// --no-history, and what is learned from without it.
-Option learn_option(bool& alone);
-Result<std::vector<bench::EarlierSeries>> earlier_runs(Host& host, const std::string& folder);
+Option learn_option(bool& alone);  // --no-history
 
 // How bench promote and bench loop decide; percent.
 struct RuleOptions {

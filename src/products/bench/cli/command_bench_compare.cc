@@ -27,7 +27,7 @@ Result<bench::Comparison> compared(BenchCompareOptions& options) {
   const auto host = make_live_host();
   const auto sides = TRY(find_sides(*host, options.folder, options.base, options.candidate));
   options.compare.learn = !options.alone;
-  if (options.compare.learn) options.compare.earlier = TRY(earlier_runs(*host, options.folder));
+  TRY(bench::learn_from_history(options.compare, *host, options.folder));
   return bench::compare(sides.base, sides.candidate, options.compare);
 }
 

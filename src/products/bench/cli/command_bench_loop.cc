@@ -55,7 +55,7 @@ Result<int> run_bench_loop(BenchLoopOptions& options) {
                                    }};
   bench::PromotionLoop loop(given, *host, hooks);
   TRY(loop.check());
-  if (given.rule.compare.learn) given.rule.compare.earlier = TRY(earlier_runs(*host, given.folder));
+  TRY(bench::learn_from_history(given.rule.compare, *host, given.folder));
   if (const auto passed = loop.pass_gate(); !passed)
     return interrupted() ? complain(passed.error()) : complain(passed.error(), Exit::unhealthy);
   const auto promotion = loop.decided();

@@ -28,8 +28,7 @@ Result<bench::Promotion> decided(BenchPromoteOptions& options) {
   options.rule.kpis = kpis_of(options.kpis);
   const auto host = make_live_host();
   const auto sides = TRY(find_sides(*host, options.folder, options.base, options.candidate));
-  if (options.rule.compare.learn)
-    options.rule.compare.earlier = TRY(earlier_runs(*host, options.folder));
+  TRY(bench::learn_from_history(options.rule.compare, *host, options.folder));
   return bench::promote(sides.base, sides.candidate, options.rule);
 }
 

@@ -81,8 +81,7 @@ constexpr std::size_t kRunsToShowNoise = 5;
 std::optional<std::string> out_of_reach(const KpiComparison& kpi, double most,
                                         const PromoteOptions& options) {
   const auto have = std::min(kpi.base_runs, kpi.candidate_runs);
-  if (have < kRunsToShowNoise || !kpi.reach_percent || *kpi.reach_percent <= most)
-    return std::nullopt;
+  if (have < kRunsToShowNoise || *kpi.reach_percent <= most) return std::nullopt;
   return fmt::format(
       "it varies by {:.1f}% from run to run, so {} runs a side rule out a loss from {:.0f}% on, "
       "and "

@@ -252,4 +252,10 @@ std::vector<EarlierSeries> earlier_of(const History& history) {
   return all;
 }
 
+Result<void> learn_from_history(CompareOptions& options, Host& host, const std::string& folder) {
+  if (options.learn && host.exists(folder))
+    options.earlier = earlier_of(TRY(read_history(host, folder, {})));
+  return {};
+}
+
 }  // namespace gpuready::bench

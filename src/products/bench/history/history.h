@@ -57,6 +57,10 @@ Result<History> read_history(Host& host, const std::string& folder, const Histor
 // As the noise of a comparison is learned from.
 std::vector<EarlierSeries> earlier_of(const History& history);
 
+// Gives a comparison that learns the earlier runs of the folder, if it exists. For one that does
+// not learn, the folder is not read.
+Result<void> learn_from_history(CompareOptions& options, Host& host, const std::string& folder);
+
 // Where the level of `values` (greater than 0, in time) changes: the index of the first value of
 // each new level. Least squares of logarithms with a price for each step, levels of at least three
 // values, steps of at least `least`.

@@ -198,7 +198,7 @@ void SubjectRun::accuracy(Shape shape, std::int64_t rows, std::uint64_t seed) {
   const double nmse = error / power;
   ++c.cases;
   c.elements += m * n;
-  if (!c.nmse || !(nmse <= *c.nmse)) c.nmse = nmse;  // NaN stays
+  if (nmse > c.nmse.value_or(-1) || std::isnan(nmse)) c.nmse = nmse;  // NaN stays
   if (!(nmse <= kMostNmse) && c.wrong++ == 0)
     c.reason = where + ": NMSE " + std::to_string(nmse) + " is over " + std::to_string(kMostNmse);
 }

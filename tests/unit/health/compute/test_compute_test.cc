@@ -251,6 +251,40 @@ TEST(ComputeTest, GoesOnForAsLongAsAsked) {
   EXPECT_GE(v.duration_ms, 300);
 }
 
+// A CPU thread that poses as the SM of a GPU: only a GPU's clock is measured. One launch of exact
+// arithmetic is enough.
+TEST(ComputeTest, AClockIsSlowOnlyBesideTheGreatestThatIsAllowed) {
+  class Gpu final : public ForwardingDevice {
+   public:
+    explicit Gpu(const char* executor) : ForwardingDevice(1, GiB), info_(inner_->info()) {
+      info_.executor = executor;
+    }
+    const DeviceInfo& info() const override { return info_; }
+    Result<void> launch(StreamId stream, const Kernel& kernel, const LaunchShape& shape,
+                        const void* params, std::size_t bytes) override {
+      cancel = static_cast<const ComputeParams*>(params)->end_op == kComputeExactOps;
+      return inner_->launch(stream, kernel, shape, params, bytes);
+    }
+    std::atomic<bool> cancel = false;
+
+   private:
+    DeviceInfo info_;
+  };
+  const auto test = [](const char* executor, std::optional<double> most_mhz) {
+    Gpu gpu(executor);
+    TestHooks hooks;
+    hooks.cancel = &gpu.cancel;
+    return test_compute(gpu, {.max_clock_mhz = most_mhz}, hooks);
+  };
+  for (const std::optional<double> most_mhz : {std::optional<double>(), std::optional(1.0)}) {
+    const Verdict v = test("cuda", most_mhz);
+    EXPECT_GT(metric(v, kMeasuredClock), 1) << v.reason;
+    EXPECT_GT(metric(v, kMeanClock), 1) << v.reason;
+    EXPECT_EQ(metric(v, kSlowClockShare), most_mhz ? 0 : -1);
+    EXPECT_EQ(metric(test("cpu", most_mhz), kMeasuredClock), -1);
+  }
+}
+
 TEST(UnitTimes, TheSlowestIsHeldAgainstTheLowerMedian) {
   UnitTimes times;
   times.add(0, 100), times.add(1, 300), times.add(1, 150);

@@ -99,6 +99,26 @@ TEST(PredictedNameSum, IsTheSumOfTheNamesOfAllWords) {
   }
 }
 
+// The address and random patterns have each word once, so a word names its offset.
+TEST(NamesOffset, IsTheOffsetOfAWordOfThePattern) {
+  constexpr std::uint64_t kWords = 1000;
+  for (const std::uint64_t kind :
+       {kPatternAddress, kPatternRandom, kPatternWalking, kPatternModulo})
+    for (const bool complement : {false, true}) {
+      const MemoryPattern pattern{kind, 0xfffffffffffffff0, 7, complement};
+      const bool names = kind == kPatternAddress || kind == kPatternRandom;
+      std::uint64_t offset = 0;
+      for (const std::uint64_t index : {std::uint64_t{0}, std::uint64_t{17}, kWords - 1}) {
+        ASSERT_EQ(names_offset(pattern, pattern_word(pattern, index), kWords, offset), names)
+            << kind << " " << index;
+        if (names) {
+          EXPECT_EQ(offset, index) << kind;
+        }
+      }
+      EXPECT_FALSE(names_offset(pattern, pattern_word(pattern, kWords), kWords, offset)) << kind;
+    }
+}
+
 TEST(MemoryHints, TellTheCommonBitAndPage) {
   const std::vector<BadWord> words = {{0x5000, 0, 8, "address", true},
                                       {0x5100, 1, 9, "address", true},

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -107,6 +108,15 @@ TEST(NativeStack, TernaryProductsAreExactInEveryDtype) {
     const auto expected = reference_digests(request, 1);
     for (std::size_t i = 0; i < y.size(); ++i)
       EXPECT_NEAR(y[i], expected[i].value, 1e-12 * expected[i].scale);
+  }
+}
+
+// The kernels write FP32 and BF16.
+TEST(NativeStack, ANoteSaysThatTernaryOutputsOfFp16AreFp32) {
+  for (const Dtype dtype : {Dtype::fp32, Dtype::bf16, Dtype::fp16}) {
+    const auto notes = done(sized(Task::ternary, "cpu", dtype)).repeat.notes;
+    EXPECT_EQ(std::ranges::count(notes, "outputs are FP32"), dtype == Dtype::fp16 ? 1 : 0)
+        << to_string(dtype);
   }
 }
 

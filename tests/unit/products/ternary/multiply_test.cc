@@ -283,11 +283,15 @@ TEST(TernaryMultiply, GivenScalesAreCheckedAndRead) {
     EXPECT_EQ(rows->scale_group(), 0);
     EXPECT_TRUE(std::ranges::equal(rows->row_scales(), by_row));
   }
-  std::vector<std::int8_t> wrong = codes;
-  wrong[150] = 2;
-  const auto bad = PackedWeights::pack(wrong, {2, 100}, {std::span<const float>(by_row), 0});
-  EXPECT_EQ(kind(bad), ErrorKind::bad_code);
-  EXPECT_NE(bad.error().message.find("weight 150"), std::string::npos);
+  for (const int code : {-128, -2, 2, 127}) {
+    std::vector<std::int8_t> wrong = codes;
+    wrong[150] = static_cast<std::int8_t>(code);
+    wrong[151] = 3;  // the first one is named
+    const auto bad = PackedWeights::pack(wrong, {2, 100}, {std::span<const float>(by_row), 0});
+    ASSERT_EQ(kind(bad), ErrorKind::bad_code) << code;
+    EXPECT_EQ(bad.error().message,
+              "the code of weight 150 is " + std::to_string(code) + ", not -1, 0 or +1");
+  }
 }
 
 // By hand: 2^24 + 1 + 1 is 2^24 term by term, and a fused or reordered sum has 2^24 + 2.

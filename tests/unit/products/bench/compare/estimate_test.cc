@@ -230,6 +230,19 @@ TEST(BenchEstimate, IntervalsEndWhereNoMachineGoes) {
   EXPECT_NEAR(e->half_width(e->p()), e->difference, 1e-9);
 }
 
+// The noise of a run is at most 25%, or four times what the runs show, whichever is more. Two runs
+// a side: the error of the difference is as large as the noise of a run.
+TEST(BenchEstimate, NoiseIsBoundedByAQuarterOrFourTimesWhatIsShown) {
+  const double normal = normal_critical(0.01);
+  for (const double shown : {0.0624, 0.0626, 0.5}) {
+    Estimate e{.standard_error = shown, .degrees = 1};
+    e.base_runs = e.candidate_runs = 2;
+    EXPECT_NEAR(e.half_width(0.01), normal * (shown < 0.0625 ? 0.25 : 4 * shown), 1e-9) << shown;
+    e.degrees = 1000;  // Student's t is narrower then, and counts
+    EXPECT_NEAR(e.half_width(0.01), student_t_critical(0.01, 1000) * shown, 1e-9) << shown;
+  }
+}
+
 // The noisier side counts for its own runs only: scipy.stats.ttest_ind(equal_var=False) has 4.0625
 // degrees for variances of 1 and 64 and five values each.
 TEST(BenchEstimate, NoiseOfASideIsItsOwn) {

@@ -125,6 +125,18 @@ TEST(BenchPromote, AGuardTooNoisyForItsAllowanceBlocksAndSaysWhatWouldDo) {
   EXPECT_TRUE(decided(base, candidate, options).starts_with("promote"));
 }
 
+TEST(BenchPromote, FourRunsDoNotShowThatAGuardIsTooNoisy) {
+  for (const std::size_t runs : {4u, 5u}) {
+    Side base = base_side(std::vector<double>(runs, 1000));
+    Side candidate = candidate_side(std::vector<double>(runs, 900));
+    set_energy(base, candidate, 0.15, 0.95);
+    const auto result = promote(base, candidate, {});
+    EXPECT_EQ(result->decision, Decision::need_more_runs) << decided(base, candidate);
+    EXPECT_TRUE(contains(decided(base, candidate), "a loss of more than 10% is not ruled out"));
+    EXPECT_EQ(result->too_noisy.size(), runs < 5 ? 0u : 1u) << runs;
+  }
+}
+
 TEST(BenchPromote, ALossWithinTheMarginIsOneIfLessIsAllowed) {
   Side base = base_side({1000, 1000.1, 999.9, 1000, 1000.1, 1000, 999.9, 1000});
   Side candidate = candidate_side({900, 900.1, 899.9, 900, 900.1, 900, 899.9, 900});

@@ -340,6 +340,17 @@ TEST(BenchImport, OtherFilesAreRefused) {
             "asv or PyC's GPU suite");
 }
 
+TEST(BenchImport, AFileWithHalfOfAFormatIsOfNone) {
+  for (const char* text :
+       {R"({"meta": {"task": "mlp"}})", R"({"adapters": {"pyc": {"status": "ok"}}})",
+        R"({"meta": {"task": "mlp"}, "adapters": ["pyc"]})",
+        R"({"meta": ["mlp"], "adapters": {"pyc": {"status": "ok"}}})"}) {
+    const auto run = import_run(text, "f");
+    ASSERT_FALSE(run) << text;
+    EXPECT_TRUE(run.error().message.starts_with("f is not a document of")) << run.error().message;
+  }
+}
+
 TEST(BenchImport, NonNumbersInTextStay) {
   EXPECT_EQ(without_non_numbers(R"({"NaN": "-inf \" nan", "a": -Infinity, "b": [nan, 1e5, true]})"),
             R"({"NaN": "-inf \" nan", "a": null, "b": [null, 1e5, true]})");

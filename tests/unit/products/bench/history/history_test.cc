@@ -132,12 +132,46 @@ TEST_F(BenchHistoryFiles, KnowsRunsOnceAndForgetsThoseWhoseFilesAreGone) {
   EXPECT_EQ(history()->added, 0u);
 }
 
+TEST_F(BenchHistoryFiles, TheIndexIsWrittenOnlyIfItChanges) {
+  const auto host = make_live_host();
+  FailingStorage broken(live_storage(), {1, StorageFault::Kind::from_then_on, EIO}, {});
+  const auto is_written = [&] { return !read_history(*host, folder_, {}, broken); };
+  EXPECT_FALSE(is_written());  // neither runs nor an index
+  save(0, 1000);
+  EXPECT_TRUE(is_written());
+  ASSERT_TRUE(history());
+  EXPECT_FALSE(is_written());
+  // The last run is gone.
+  std::filesystem::remove(folder_ + "/r00__test.json");
+  EXPECT_TRUE(is_written());
+  EXPECT_EQ(history()->runs, 0u);
+  EXPECT_FALSE(is_written());
+}
+
 TEST_F(BenchHistoryFiles, ARunIsKnownByTheNameOfItsFile) {
   save(0, 1000);
   std::filesystem::copy(folder_ + "/r00__test.json", folder_ + "/other__test.json");
   ASSERT_TRUE(history());
   EXPECT_EQ(history()->runs, 2u);
   EXPECT_EQ(history()->added, 0u);
+}
+
+TEST_F(BenchHistoryFiles, AComparisonThatLearnsGetsTheEarlierRuns) {
+  save(0, 1000);
+  save(1, 1100);
+  const auto host = make_live_host();
+  CompareOptions options;
+  options.learn = false;
+  ASSERT_TRUE(learn_from_history(options, *host, folder_));
+  EXPECT_TRUE(options.earlier.empty());
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/history.json"));
+  options.learn = true;
+  ASSERT_TRUE(learn_from_history(options, *host, folder_ + "/missing"));
+  EXPECT_TRUE(options.earlier.empty());
+  ASSERT_TRUE(learn_from_history(options, *host, folder_));
+  ASSERT_EQ(options.earlier.size(), 2u);  // p50 and throughput
+  EXPECT_EQ(options.earlier[0].kpi, Kpi::p50);
+  EXPECT_EQ(options.earlier[0].runs.size(), 2u);
 }
 
 TEST_F(BenchHistoryFiles, ADamagedRunIsLeftOutAndToldWithAnIndexAndWithout) {

@@ -46,6 +46,16 @@ TEST(Answer, IsReadWhole) {
   EXPECT_EQ(answer.versions.at("torch"), "2");
 }
 
+TEST(Answer, ALongReasonKeepsItsEnd) {
+  const auto reason_of = [](const std::string& error) {
+    return read_answer(R"({"status":"error","error":")" + error + R"("})", *complete(Request{}))
+        .repeat.reason;
+  };
+  const std::string end(999, 'x');
+  EXPECT_EQ(reason_of("a" + end), "a" + end);
+  EXPECT_EQ(reason_of("ab" + end), "...b" + end);
+}
+
 TEST(Answer, MutationsAreReadToSomethingUsable) {
   SplitMix64 random(1);
   constexpr std::string_view kPieces[] = {"null", "-1", "1e999", "NaN", "{", "}",    "[",

@@ -448,6 +448,19 @@ TEST_F(BenchLoop, AStackThatTheBaseDoesNotHaveEndsTheLoop) {
   }
 }
 
+// Only a run that has the stack says that it is unavailable.
+TEST_F(BenchLoop, ABaseRunOfOtherStacksDoesNotEndTheLoop) {
+  change_ = [](RunRecord& run, std::size_t n) {
+    if (run.tag == "old" && n >= 2) run.stacks[0].id = "other";
+  };
+  options_.rule.compare.stacks = {"gpuready"};
+  options_.most_runs = 3;
+  const auto promotion = decided();
+  ASSERT_TRUE(promotion) << promotion.error().message;
+  EXPECT_EQ(promotion->decision, Decision::need_more_runs);
+  EXPECT_EQ(saved_, 6u);
+}
+
 // That is a loss, which the rule judges.
 TEST_F(BenchLoop, AStackThatOnlyTheCandidateLacksIsRejected) {
   change_ = [](RunRecord& run, std::size_t) {
@@ -510,12 +523,17 @@ TEST_F(BenchLoop, WhatIsNotGuardedIsReportedOnce) {
                                                                                       : 1.1)};
     if (run.tag == "old") run.stacks[0].repeats[0].energy_mj = 1;
   };
+  std::vector<std::size_t> runs_before;  // those that were made before each line on energy
+  hooks_.tell = [&](const std::string& line) {
+    told_.push_back(line);
+    if (line.starts_with("energy ")) runs_before.push_back(saved_);
+  };
   options_.most_runs = 5;
   const auto promotion = decided();
   ASSERT_TRUE(promotion) << promotion.error().message;
   ASSERT_EQ(saved_, 10u);
   const auto of_energy = [](const std::string& line) { return line.starts_with("energy "); };
-  ASSERT_EQ(std::ranges::count_if(told_, of_energy), 1);
+  EXPECT_EQ(runs_before, std::vector<std::size_t>{6});  // looks are at 3 pairs and at 5
   EXPECT_TRUE(std::ranges::find_if(told_, of_energy)->starts_with("energy is not guarded: "));
 }
 

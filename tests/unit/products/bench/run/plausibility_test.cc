@@ -89,6 +89,33 @@ TEST(Believable, TimesThatContradictTheClockAreNot) {
   EXPECT_EQ(judged(reported), not_believable);
 }
 
+// 5% and 1 ms more than passed, and a fifth of it.
+TEST(Believable, ClocksMayDifferALittle) {
+  using enum StackStatus;
+  Answer reported;  // one iteration in the 2000 ms of the process
+  reported.repeat.reported.mean_ns = 2101e6;
+  EXPECT_EQ(judged(reported), ok);
+  reported.repeat.reported.mean_ns = 2101.1e6;
+  EXPECT_EQ(judged(reported), not_believable);
+  // A sample that ended 100 ms after the one before.
+  for (const double ms : {20.0, 106.0}) EXPECT_EQ(judged(sampled(ms, 1, 2, 1, 100)), ok) << ms;
+  for (const double ms : {19.9, 106.1})
+    EXPECT_EQ(judged(sampled(ms, 1, 2, 1, 100)), not_believable) << ms;
+}
+
+TEST(Believable, StampsLieWithinAMillisecondOfTheProcesssLife) {
+  const auto stamps = [](double first_ms, double last_ms) {
+    Answer answer = sampled((last_ms - first_ms) / 2, 1, 2, 1, last_ms - first_ms, first_ms);
+    check_times(answer, gemm("cpu", 64), kLife, kThreads);
+    EXPECT_EQ(answer.repeat.status, StackStatus::ok) << answer.repeat.reason;
+    EXPECT_EQ(answer.repeat.notes.size(), answer.sampled_at_ms.empty() ? 1u : 0u);
+    return answer.sampled_at_ms.size();
+  };
+  EXPECT_EQ(stamps(999, 3001), 2u);
+  EXPECT_EQ(stamps(998.9, 2000), 0u);
+  EXPECT_EQ(stamps(2000, 3001.1), 0u);
+}
+
 TEST(Believable, StampsOfAnotherClockAreLeftOut) {
   Answer answer = sampled(1, 1, 3, 80, 81, 1.7e12);
   check_times(answer, gemm("cpu", 64), kLife, kThreads);

@@ -300,6 +300,25 @@ TEST(VerifyFile, every_row_of_a_tensor_is_multiplied) {
   EXPECT_EQ(f.verify_one(tensor).tensors[0].status, CheckStatus::failed);
 }
 
+// Shorter and longer rows would take many times as long as others of their size.
+TEST(VerifyFile, products_of_rows_of_32_to_262144_weights_are_verified) {
+  const FileFixture f;
+  for (const std::int64_t cols : {31, 32, 262'144, 262'145}) {
+    const Codes codes{
+        {4, cols}, std::vector<std::int8_t>(static_cast<std::size_t>(4 * cols), 1), 0, {0.5f}};
+    const auto encoded = encode(codes, FormatId::i2s_four_row);
+    ASSERT_TRUE(encoded) << encoded.error().message;
+    const VerifyReport report = f.verify_one(*encoded);
+    std::string expected;
+    if (cols != 32 && cols != 262'144)
+      expected = "its products were not verified: it has rows of " + std::to_string(cols) +
+                 " weights, and " +
+                 (cols < 32 ? std::string("32 are the least") : std::string("262144 are the most"));
+    EXPECT_EQ(report.tensors[0].reason, expected);
+    EXPECT_EQ(report.problems, expected.empty() ? 1u : 0u) << cols;
+  }
+}
+
 TEST(VerifyFile, an_undefined_code_and_a_byte_that_no_encoder_writes_fail) {
   const FileFixture f;
   Encoded bad = f.encoded(FormatId::tq2_0);

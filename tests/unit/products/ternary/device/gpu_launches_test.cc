@@ -1,6 +1,7 @@
 // Which kernels an engine prepares and launches, on devices that run none.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include "kernels/ternary_kernels.h"
 #include "ternary/device/gpu_engine.h"
 #include "ternary/device/gpu_gemm.h"
+#include "ternary/device/gpu_grouped.h"
 
 namespace gpuready::ternary {
 namespace {
@@ -21,6 +23,7 @@ class NotedDevice final : public DeviceProxy {
   struct Launch {
     std::string_view kernel;
     LaunchShape shape;
+    std::vector<std::byte> params;
   };
 
   NotedDevice(std::unique_ptr<Device> inner, std::string executor, std::optional<int> capability)
@@ -38,9 +41,10 @@ class NotedDevice final : public DeviceProxy {
     prepared.insert(kernel.name);
     return 1u;
   }
-  Result<void> launch(StreamId, const Kernel& kernel, const LaunchShape& shape, const void*,
-                      std::size_t) override {
-    launches.push_back({kernel.name, shape});
+  Result<void> launch(StreamId, const Kernel& kernel, const LaunchShape& shape, const void* params,
+                      std::size_t bytes) override {
+    const auto* const first = static_cast<const std::byte*>(params);
+    launches.push_back({kernel.name, shape, {first, first + bytes}});
     return {};
   }
 
@@ -129,6 +133,47 @@ TEST(GpuLaunches, weights_by_group_are_ready_for_any_number_of_rows) {
           EXPECT_TRUE(prepared.contains(launch.kernel))
               << launch.kernel << " " << capability << " " << rows;
     }
+}
+
+// Devices without wgmma do not load code for it.
+TEST(GpuLaunches, a_product_by_group_prepares_kernels_of_matrix_tiles_if_it_launches_them) {
+  for (const int capability : {61, 80, 90, 100})
+    for (const std::int64_t rows : kSomeRows) {
+      NotedEngine engine(capability, 0);
+      engine.device.prepared.clear();
+      ASSERT_TRUE(grouped_product().prepare(engine.device, {}, rows));
+      const bool by_tiles = capability == 90 && rows >= kMatrixRows;
+      EXPECT_EQ(engine.device.prepared.size() > 1, by_tiles) << capability << " " << rows;
+      for (const auto& launch : NotedEngine(capability).launched(rows))
+        EXPECT_TRUE(engine.device.prepared.contains(launch.kernel))
+            << launch.kernel << " " << capability << " " << rows;
+    }
+}
+
+// Room for kMatrixRows rows and more has tiles where a kernel multiplies by them; a product of
+// fewer rows does not write them. Scales as small as these are not multiplied by wgmma.
+TEST(GpuLaunches, a_product_by_group_reads_tiles_only_if_its_rows_fill_them) {
+  for (const int capability : {61, 80, 90}) {
+    NotedEngine engine(capability, 128, kLeastWgmmaScale / 2);
+    for (const std::int64_t room_rows : {kMatrixRows - 1, std::int64_t{300}}) {
+      const auto room = *engine.engine.allocate_activations(room_rows, NotedEngine::kCols);
+      for (const std::int64_t rows : kSomeRows) {
+        if (rows > room_rows) continue;
+        engine.device.launches.clear();
+        ASSERT_TRUE(engine.engine.multiply({}, engine.weights, room, rows,
+                                           engine.output(rows, OutputType::f32)));
+        ASSERT_EQ(engine.device.launches.size(), 1u);
+        const auto& bytes = engine.device.launches[0].params;
+        TernaryGroupedParams params{};
+        ASSERT_EQ(bytes.size(), sizeof params);
+        std::memcpy(&params, bytes.data(), sizeof params);
+        const bool tiled = capability >= 80 && room_rows >= kMatrixRows && rows >= kMatrixRows;
+        EXPECT_EQ(params.tiled, tiled ? 1u : 0u) << capability << " " << room_rows << " " << rows;
+        EXPECT_EQ(params.codes_address, tiled ? room.view().tiles : room.view().codes)
+            << capability << " " << room_rows << " " << rows;
+      }
+    }
+  }
 }
 
 TEST(GpuLaunches, products_by_group_take_the_kernel_of_their_rows) {

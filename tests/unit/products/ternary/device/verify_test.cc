@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <set>
 
 #include "fake_gpu.h"
@@ -327,6 +328,34 @@ TEST(VerifySuite, activations_of_four_bits_are_not_accurate_enough) {
   EXPECT_EQ(run.all().status(CheckId::accuracy), CheckStatus::failed);
 }
 
+// Outputs that are all wrong by a share: its square is their NMSE.
+TEST(VerifySuite, the_accuracy_is_that_of_the_worst_product) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  for (const auto& shares :
+       {std::vector{0.01}, std::vector{0.01, 0.002}, std::vector{0.002, 0.01},
+        std::vector{0.002, 0.01, 0.005}, std::vector{kNan, 0.01}, std::vector{0.01, kNan}}) {
+    auto control = std::make_shared<FakeGpuControl>();
+    Subject subject;
+    SubjectRun run(subject, std::make_unique<FakeGpu>(control));
+    for (const double share : shares) {
+      control->spoil = [&](OutputView out) {
+        for (float& value : elements<float>(out)) value *= static_cast<float>(1 + share);
+      };
+      run.accuracy({16, 1024}, 2, 4);
+    }
+    const auto results = run.results();
+    const auto found = std::ranges::find(results, "accuracy", &CheckResult::check);
+    ASSERT_NE(found, results.end());
+    const bool finite =
+        std::ranges::none_of(shares, [](double share) { return std::isnan(share); });
+    EXPECT_EQ(found->status, finite ? CheckStatus::passed : CheckStatus::failed);
+    ASSERT_EQ(found->nmse.has_value(), finite) << shares[0];
+    if (finite) {
+      EXPECT_NEAR(*found->nmse, 1e-4, 5e-5) << shares.size();
+    }
+  }
+}
+
 TEST(VerifySuite, wrong_quantised_bytes_are_found) {
   class Wrong final : public Forwarding {
     Result<Encoded> quantise(const FloatView& w, Shape s, FormatId to,
@@ -404,6 +433,23 @@ TEST(VerifySuite, nan_that_is_accepted_is_found) {
   };
   Short run(std::make_unique<Careless>());
   EXPECT_EQ(run.all().failed(), Names{"refusals"});
+}
+
+TEST(VerifySuite, nan_that_is_refused_as_a_wrong_size_is_found) {
+  class Confused final : public Forwarding {
+    Result<void> multiply(const BackendWeights& w, const FloatView& a, std::int64_t rows,
+                          OutputView out) override {
+      auto done = gpu_.multiply(w, a, rows, out);
+      if (!done && done.error().kind == ErrorKind::not_finite)
+        return std::unexpected(Error{ErrorKind::wrong_size, "another size"});
+      return done;
+    }
+  };
+  Short run(std::make_unique<Confused>());
+  EXPECT_EQ(run.all().failed(), Names{"refusals"});
+  EXPECT_TRUE(run.reason(CheckId::refusals)
+                  .ends_with(" as activation 0: wrong_size (another size), not not_finite"))
+      << run.reason(CheckId::refusals);
 }
 
 TEST(VerifySuite, sizes_that_are_wrong_by_one_and_accepted_are_found) {
