@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "doctor/facts.h"
 #include "doctor/pcie_log.h"
+#include "machine_folders.h"
 #include "machines.h"
 
 namespace gpuready::test {
@@ -1042,6 +1043,164 @@ TEST(Causes, LevelZerosLoaderAloneIsAWarning) {
   EXPECT_EQ(findings[0].severity, Severity::warning);
   machine.gpus[0].integrated = true;
   EXPECT_EQ(diagnose(machine).at(0).severity, Severity::info);
+}
+
+// What the counters of a GPU's function are worth: "" or the finding and its title.
+std::string told_of_counters(const PcieErrors& errors, std::optional<std::int64_t> uptime) {
+  auto machine = healthy();
+  machine.pci[0].errors = errors;
+  machine.system.uptime_seconds = uptime;
+  std::string text;
+  for (const auto& finding : diagnose(machine)) text += finding.id + ": " + finding.title;
+  return text;
+}
+
+TEST(Causes, OneUncorrectedErrorOfTheCountersIsTold) {
+  const std::string fatal =
+      "pcie-fatal-error: A fatal PCI Express error hit the GPU's link since boot";
+  const std::string lesser = "pcie-errors: PCI Express errors on the GPU's link";
+  const auto told = [](std::uint64_t fatal_count, std::uint64_t nonfatal,
+                       std::uint64_t unsupported) {
+    PcieErrors errors;
+    errors.fatal = fatal_count, errors.nonfatal = nonfatal;
+    errors.unsupported_requests = unsupported;
+    return told_of_counters(errors, 3600);
+  };
+  EXPECT_EQ(told(0, 0, 0), "");
+  EXPECT_EQ(told(1, 0, 0), fatal);
+  EXPECT_EQ(told(0, 1, 0), lesser);
+  // Requests that the device does not know are mostly the firmware's own.
+  EXPECT_EQ(told(0, 3, 3), "");
+  EXPECT_EQ(told(0, 3, 4), "");
+  EXPECT_EQ(told(0, 3, 2), lesser);
+}
+
+// A storm is 100 corrected errors at 10 an hour; without the time since boot, 10,000.
+TEST(Causes, CorrectedErrorsAreToldFromTheirLimitsOn) {
+  const auto is_told = [](std::uint64_t count, std::optional<std::int64_t> uptime) {
+    PcieErrors errors;
+    errors.correctable = count;
+    return !told_of_counters(errors, uptime).empty();
+  };
+  EXPECT_FALSE(is_told(99, 3600));
+  EXPECT_TRUE(is_told(100, 3600));
+  EXPECT_TRUE(is_told(100, 36'000));
+  EXPECT_FALSE(is_told(100, 36'001));
+  EXPECT_FALSE(is_told(9'999, std::nullopt));
+  EXPECT_TRUE(is_told(10'000, std::nullopt));
+}
+
+// A GPU that sleeps is not asked, so the kernel's word for its path is all that is known.
+TEST(Causes, ARecoveryOfALinkCountsForTheGpusBelowThePlace) {
+  const auto works_again = [](const std::vector<std::string>& later) {
+    auto machine = healthy(2);
+    for (std::size_t i = 0; i < 2; ++i) {
+      machine.pci[i].path = {address(0x0e + static_cast<int>(i)), machine.pci[i].address};
+      machine.pci[i].runtime_status = "suspended";
+      drop_from_nvml(machine, static_cast<int>(i));
+    }
+    log(machine,
+        "nvidia 0000:10:00.0: PCIe Bus Error: severity=Uncorrectable (Fatal), type=Data "
+        "Link Layer, (Receiver ID)");
+    for (const auto& line : later) log(machine, line, 13);
+    for (const auto& finding : diagnose(machine))
+      if (finding.id == "pcie-fatal-error") return finding.title.contains("works again");
+    ADD_FAILURE();
+    return false;
+  };
+  const std::string own = "pcieport 0000:0e:00.0: AER: device recovery successful",
+                    own_failed = "pcieport 0000:0e:00.0: AER: device recovery failed",
+                    other = "pcieport 0000:0f:00.0: AER: device recovery successful";
+  EXPECT_FALSE(works_again({}));
+  EXPECT_TRUE(works_again({own}));
+  EXPECT_FALSE(works_again({other}));
+  EXPECT_FALSE(works_again({own_failed}));
+  EXPECT_TRUE(works_again({own_failed, own}));
+  EXPECT_FALSE(works_again({own, own_failed}));
+  EXPECT_FALSE(works_again({own_failed, other}));
+}
+
+// Linux, kernel/module/main.c: -22 says that the symbol is there, in another version.
+TEST(Causes, AMissingSymbolIsOfAModuleThatIsNotLoadedUnlessItsVersionDiffers) {
+  const auto command = [](const std::string& line) {
+    auto machine = machine_of("coreos-nvidia-ko-not-inserted");
+    std::erase_if(machine.kernel_log.lines,
+                  [](const LogLine& each) { return contains(each.text, "Unknown symbol"); });
+    log(machine, line, 61.22);
+    for (const auto& finding : diagnose(machine))
+      if (finding.id == "driver-not-loaded") return finding.command.value_or("");
+    return std::string("none");
+  };
+  EXPECT_EQ(command("nvidia: Unknown symbol ipmi_create_user (err 0)"), "modprobe ipmi_devintf");
+  EXPECT_EQ(command("nvidia: Unknown symbol ipmi_create_user (err -2)"), "modprobe ipmi_devintf");
+  EXPECT_FALSE(contains(command("nvidia: Unknown symbol ipmi_create_user (err -22)"), "ipmi"));
+  EXPECT_FALSE(contains(command("nvidia: Unknown symbol other_function (err -2)"), "ipmi"));
+}
+
+// amdgpu starts a GPU within seconds of the line that it enables it.
+TEST(Causes, ACrashIsOfTheStartOfAGpuThatBeganShortlyBefore) {
+  const auto title = [](double after_the_start) {
+    auto machine = machine_of("mi210-five-level-page-tables-crash");
+    auto& lines = machine.kernel_log.lines;
+    const auto crash = std::ranges::find_if(
+        lines, [](const LogLine& line) { return contains(line.text, "kernel BUG at"); });
+    for (auto line = lines.begin(); line != crash; ++line) line->seconds = 100;
+    for (auto line = crash; line != lines.end(); ++line) line->seconds = 100 + after_the_start;
+    for (const auto& finding : diagnose(machine))
+      if (finding.id == "driver-crashed") return finding.title;
+    return std::string();
+  };
+  const std::string at_start = "The kernel crashed while amdgpu started the GPU",
+                    other = "The kernel crashed in its own code";
+  EXPECT_EQ(title(-1), other);
+  EXPECT_EQ(title(0), at_start);
+  EXPECT_EQ(title(29.9), at_start);
+  EXPECT_EQ(title(30), other);
+}
+
+Machine radeon(const std::vector<std::string>& lines) {
+  auto machine = healthy();
+  machine.nvidia = {};
+  machine.nodes.clear();
+  machine.pci[0].vendor_id = 0x1002;
+  machine.pci[0].device_id = 0x744c;
+  machine.pci[0].driver = "amdgpu";
+  machine.gpus[0].vendor = Vendor::amd;
+  machine.gpus[0].driver = "amdgpu";
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    log(machine, lines[i], 10 + static_cast<double>(i));
+  return machine;
+}
+
+TEST(Causes, AFailedResetOnAnArmBoardIsExplainedByTheBoard) {
+  const auto explanation = [](const char* architecture) {
+    auto machine = radeon({"amdgpu 0000:10:00.0: amdgpu: GPU reset begin!",
+                           "amdgpu 0000:10:00.0: amdgpu: GPU reset(2) failed"});
+    machine.system.architecture = architecture;
+    for (const auto& finding : diagnose(machine))
+      if (contains(finding.evidence[0].quote, "GPU reset")) return finding.explanation;
+    return std::string("none");
+  };
+  EXPECT_TRUE(explanation("aarch64").starts_with(
+      "PCI Express of boards like this one is not coherent with the processor's caches"))
+      << explanation("aarch64");
+  EXPECT_FALSE(contains(explanation("x86_64"), "coherent")) << explanation("x86_64");
+  EXPECT_NE(explanation("x86_64"), "none");
+}
+
+TEST(Causes, AFrozenPictureIsFreedByARebootAtTheLatest) {
+  auto machine = healthy();
+  machine.pci[0].display_connected = true;
+  for (const double seconds : {100.0, 110.0})
+    log(machine,
+        "[drm:nv_drm_atomic_commit [nvidia_drm]] *ERROR* [nvidia-drm] [GPU ID 0x00001000] Flip "
+        "event timeout on head 0",
+        seconds);
+  const auto findings = diagnose(machine);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_TRUE(findings[0].title.contains("page flip")) << findings[0].title;
+  EXPECT_EQ(findings[0].terms,
+            (CureTerms{CureRisk::reboots, CurePlace::here, CureNeeds::free_machine}));
 }
 
 }  // namespace

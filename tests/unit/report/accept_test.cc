@@ -63,6 +63,30 @@ TEST(Accept, OfAFindingAboutSeveralGpusTheOthersPartStays) {
   EXPECT_EQ(report.accepted.at(0).gpus, std::vector<int>{1});
 }
 
+// A device that no driver shows is named by its address only.
+TEST(Accept, AFindingOfADeviceThatIsNoGpuHereIsAcceptedByItsAddress) {
+  const auto accepted = [](const char* rule) {
+    Report report = two_gpus();
+    report.findings->front().gpus.clear();
+    report.findings->front().pci = {PciAddress{0, 0x99, 0, 0}};
+    accept_findings(rules(rule), report);
+    return report.findings->empty() && report.accepted.size() == 1;
+  };
+  EXPECT_TRUE(accepted("driver-not-bound@0000:99:00.0"));
+  EXPECT_FALSE(accepted("driver-not-bound@0000:11:00.0"));
+  EXPECT_FALSE(accepted("driver-not-bound@1"));
+}
+
+TEST(Accept, ObligationsAreAcceptedByTheirNamesOnTheirDevices) {
+  const auto accepted =
+      accepted_obligations(*parse_accept_rules({"clock", "driver-not-bound@1", "integrity@0"}));
+  ASSERT_EQ(accepted.size(), 2u);
+  EXPECT_EQ(accepted[0].kind, ObligationKind::clock);
+  EXPECT_EQ(accepted[0].devices, std::vector<std::string>{});
+  EXPECT_EQ(accepted[1].kind, ObligationKind::integrity);
+  EXPECT_EQ(accepted[1].devices, std::vector<std::string>{"0"});
+}
+
 TEST(Accept, ARuleThatFitsNothingIsTold) {
   for (const char* rule : {"driver-not-bound@0", "pcie-link-degraded"}) {
     Report report = two_gpus();

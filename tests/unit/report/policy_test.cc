@@ -193,5 +193,23 @@ TEST(Policy, OnlyNvlinksThatAreUpCount) {
         << count;
 }
 
+TEST(Policy, ACheckListsWhatIsExpectedAndAcceptedAndQuietlyOnlyWhatNeedsWork) {
+  PolicyReport report{.source = "fleet.toml",
+                      .expected = {"8 x H100", "a driver of at least 550"},
+                      .unmet = {},
+                      .accepted = {"nvlink-down: on order"},
+                      .expired = {"xid-13: until 2026-11-01"}};
+  EXPECT_EQ(render_terminal(report, TerminalStyle{}),
+            "[ok] The machine meets fleet.toml.\n"
+            "  expected: 8 x H100\n"
+            "  expected: a driver of at least 550\n"
+            "  accepted: nvlink-down: on order\n"
+            "  expired: xid-13: until 2026-11-01\n");
+  report.unmet = {"7 of 8 H100", "the driver is 545"};
+  EXPECT_EQ(render_terminal(report, TerminalStyle{.quiet = true}),
+            "[x] The machine does not meet fleet.toml: 7 of 8 H100; the driver is 545.\n"
+            "  expired: xid-13: until 2026-11-01\n");
+}
+
 }  // namespace
 }  // namespace gpuready

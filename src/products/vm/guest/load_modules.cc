@@ -14,15 +14,6 @@
 #include "vm/drivers/module_info.h"
 
 namespace gpuready::vm {
-namespace {
-
-int load(const std::string& path, const std::string& parameters) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) return errno;
-  return ::syscall(SYS_finit_module, file.get(), parameters.c_str(), 0) == 0 ? 0 : errno;
-}
-
-}  // namespace
 
 ModuleParameters module_parameters(const std::vector<std::string>& words) {
   ModuleParameters found = {{"nvidia_drm", "modeset=1"}};
@@ -56,6 +47,12 @@ std::string module_failure(int error_number) {
   }
 }
 
+int load_module(const std::string& path, const std::string& parameters) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return errno;
+  return ::syscall(SYS_finit_module, file.get(), parameters.c_str(), 0) == 0 ? 0 : errno;
+}
+
 bool load_modules(const DriverBundle& bundle, const LoadOptions& options, Steps& steps) {
   std::vector<ModuleInfo> modules;
   std::string other_release;
@@ -86,7 +83,7 @@ bool load_modules(const DriverBundle& bundle, const LoadOptions& options, Steps&
       if (c == '_') c = '-';
     const auto given = options.parameters.find(module.name);
     const auto parameters = given == options.parameters.end() ? std::string() : given->second;
-    const int error = load(options.folder + "/" + file + ".ko", parameters);
+    const int error = options.load(options.folder + "/" + file + ".ko", parameters);
     if (error == EEXIST) {
       steps.add(StepState::skipped, "module", module.name, "it is loaded already");
     } else if (error != 0) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 
 namespace gpuready::pack {
@@ -155,10 +156,6 @@ TEST(PackManifest, WhatIsRunIsOfTheVariantAndWithinBounds) {
   EXPECT_EQ(with_model([](Model&) {}), "");
   EXPECT_NE(with_model([](Model& m) { m.load[0] = "/bin/sh"; }), "");
   EXPECT_NE(with_model([](Model& m) { m.load[0] = "../bin/sh"; }), "");
-  EXPECT_NE(with_model([](Model& m) { m.load[1] = std::string("a\0b", 3); }), "");
-  EXPECT_NE(with_model([](Model& m) { m.seconds = 0; }), "");
-  EXPECT_NE(with_model([](Model& m) { m.seconds = UINT64_MAX; }), "");
-  EXPECT_NE(with_model([](Model& m) { m.name = "a\x1b[31m"; }), "");
   // A file that is not executable is no program.
   EXPECT_NE(refusal([](Manifest& m) {
               m.models[0].load = {"lib/x.so"};
@@ -188,6 +185,47 @@ TEST(PackManifest, WhatIsRunIsOfTheVariantAndWithinBounds) {
               m.variants[1].archive = {{"cpu.tar.zst", 200, kHash}};
             }),
             "");
+}
+
+TEST(PackManifest, TheNameTimeAndArgumentsOfAModelHaveBounds) {
+  const auto with = [](const std::function<void(Model&)>& change) {
+    const auto all = refusal([&](Manifest& m) {
+      m.models[0].load = {"lib/x.so", "argument"};
+      change(m.models[0]);
+    });
+    return all.substr(std::min(all.size(), all.rfind(": ") + 2));  // after the file and the model
+  };
+  const auto named = [&](const std::string& name) {
+    return with([&](Model& model) { model.name = name; });
+  };
+  const std::string wrong_name = "a name has 1 to 128 characters, and no control character";
+  EXPECT_EQ(named("m"), "");
+  EXPECT_EQ(named(std::string(128, 'm')), "");
+  for (const std::string& name : {std::string(), std::string(129, 'm'), std::string("a\x1b[31m"),
+                                  std::string("a\nb"), std::string("a\tb")})
+    EXPECT_EQ(named(name), wrong_name) << name;
+  const auto for_seconds = [&](std::uint64_t seconds) {
+    return with([&](Model& model) { model.seconds = seconds; });
+  };
+  EXPECT_EQ(for_seconds(1), "");
+  EXPECT_EQ(for_seconds(86'400), "");
+  EXPECT_EQ(for_seconds(0), "its program may not take 0 s");
+  EXPECT_EQ(for_seconds(86'401), "its program may not take 86401 s");
+  const auto called = [&](const std::string& argument) {
+    return with([&](Model& model) { model.load[1] = argument; });
+  };
+  const std::string wrong_argument =
+      "an argument of its program is empty, too long or holds a zero";
+  EXPECT_EQ(called("a"), "");
+  EXPECT_EQ(called(std::string(4096, 'a')), "");
+  for (const std::string& argument :
+       {std::string(), std::string(4097, 'a'), std::string("a\0b", 3)})
+    EXPECT_EQ(called(argument), wrong_argument) << argument.size();
+  const auto with_words = [&](std::size_t count) {
+    return with([&](Model& model) { model.load.resize(count, "a"); });
+  };
+  EXPECT_EQ(with_words(100), "");
+  EXPECT_EQ(with_words(101), "its program has more than 99 arguments");
 }
 
 TEST(PackManifest, OtherDocumentsAreNamedAsSuch) {

@@ -108,5 +108,15 @@ TEST(PciFunction, HostileResources) {
   EXPECT_EQ(mmio_bytes(whole), UINT64_MAX);
 }
 
+// The seventh line is the option ROM, and those after it are windows of bridges.
+TEST(PciFunction, OnlyTheFirstSixResourcesAreBars) {
+  std::string text;
+  for (int line = 0; line < 9; ++line)
+    text += fmt::format("0x{0}0000000 0x{0}0000fff 0x40200\n", line + 1);
+  const auto bars = parse_bars(text);
+  ASSERT_EQ(bars.size(), 6u);
+  EXPECT_EQ(bars.back().index, 5);
+}
+
 }  // namespace
 }  // namespace gpuready::vm

@@ -274,5 +274,30 @@ TEST(VmVgpu, HypervisorsAreToldOfThem) {
   EXPECT_EQ(cloud.arguments.at(1), "path=/sys/bus/mdev/devices/" + std::string(kUuid) + "/");
 }
 
+// Journals of before identities were kept have only the addresses of virtual functions.
+TEST(VmVgpu, ARestartEndsTheClaimOfAnAddressOnly) {
+  FakeKernel kernel;
+  add_function(kernel, "558");
+  auto hands = kernel.hands(kernel);
+  ASSERT_TRUE(attach(hands, {.name = "guest", .devices = {kFunction}})->ok());
+  const std::string journal = "/state/000001.1.attach.jsonl";
+  auto text = *kernel.disk.content(journal);
+  const auto at = text.find(",\"identities\":[");
+  ASSERT_NE(at, text.npos);
+  text.erase(at, text.find(']', at) + 1 - at);
+  ASSERT_TRUE(kernel.disk.unlink(journal));
+  {
+    const auto file = *kernel.disk.create(journal, 0600);
+    ASSERT_TRUE(file->write(text) && file->sync() && kernel.disk.sync_folder("/state"));
+  }
+  kernel.restart(MemoryStorage::Names::synced);
+  const auto recovered = recover(hands, {});
+  ASSERT_TRUE(recovered) << recovered.error().message;
+  ASSERT_EQ(recovered->size(), 1u);
+  EXPECT_TRUE(recovered->front().ok())
+      << recovered->front().outcome.error.value_or(Error{}).message;
+  EXPECT_EQ(kernel.disk.names("/state"), std::vector<std::string>{"/state/lock"});
+}
+
 }  // namespace
 }  // namespace gpuready::vm

@@ -109,21 +109,39 @@ TEST(VmConsole, IdsAreUniqueAndHaveCures) {
   }
 }
 
-// A cause that the doctor has, too, is cured by what a guest is given, not by a command on the
-// machine that the doctor looks at.
-TEST(VmConsole, NoCureOfAGuestHasTheDoctorsCommand) {
-  for (const auto& [id, command] : std::vector<std::pair<const char*, const char*>>{
-           {"nouveau-bound", ""},
-           {"off-the-bus", ""},
-           {"driver-library-mismatch", ""},
-           {"stub-library", ""},
-           {"fabric-not-ready", "systemctl status nvidia-fabricmanager"}}) {
-    EXPECT_EQ(console_cause(id).command, command) << id;
-    EXPECT_NE(console_cause(id).command, doctor::find_cause(id).command) << id;
+// A cause that the doctor has, too, is cured by what a guest is given, not by what the doctor says
+// of the machine that it looks at.
+TEST(VmConsole, ACauseOfTheDoctorHasTheCureOfAGuest) {
+  const struct {
+    const char *id, *cure, *command;
+    Action action;
+  } rows[] = {
+      {"nouveau-bound", "Keep nouveau from loading, rebuild the initramfs, and reboot.", "",
+       Action::configure},
+      {"off-the-bus",
+       "Restart the host with its power off for a moment; look at power, seating and temperature "
+       "when it happens again.",
+       "", Action::power_cycle},
+      {"driver-library-mismatch",
+       "Use an image without driver libraries, or inject with --replace; `vm compat --rootfs` "
+       "finds them.",
+       "", Action::configure},
+      {"stub-library", "Take the stubs folder out of LD_LIBRARY_PATH.", "", Action::configure},
+      {"fabric-not-ready",
+       "Start nvidia-fabricmanager of the driver's version where the switches are.",
+       "systemctl status nvidia-fabricmanager", Action::configure},
+  };
+  for (const auto& row : rows) {
+    const auto& cause = console_cause(row.id);
+    EXPECT_EQ(cause.cure, row.cure) << row.id;
+    EXPECT_EQ(cause.command, row.command) << row.id;
+    EXPECT_EQ(cause.action, row.action) << row.id;
+    EXPECT_EQ(cause.terms.has_value(), row.action == Action::configure) << row.id;
+    EXPECT_EQ(cause.title, doctor::find_cause(row.id).title) << row.id;
+    EXPECT_NE(cause.command, doctor::find_cause(row.id).command) << row.id;
   }
 }
 
-// docs/xids.md
 TEST(VmConsole, AnXidIsToldByItsCode) {
   const auto report = read_console("NVRM: Xid (PCI:0000:01:00): 48, pid=1, name=x\n");
   ASSERT_EQ(report.findings.size(), 1u);

@@ -336,5 +336,105 @@ TEST(Inject, WhatCannotBeIsTold) {
   EXPECT_NE(message().find("another processor"), std::string::npos);
 }
 
+// ---- modules
+
+// Of a bundle with nvidia_uvm, which needs nvidia, and i2c_core, which is not of the driver.
+struct Loading {
+  DriverBundle bundle;
+  std::map<std::string, int> errors;  // by the module's file
+  std::vector<std::string> loaded, lines;
+
+  Loading() {
+    add("nvidia_uvm", {"nvidia"});
+    add("nvidia", {});
+    add("i2c_core", {});
+  }
+  void add(const std::string& name, const std::vector<std::string>& depends,
+           const std::string& release = "6.1.0") {
+    auto& module = bundle.files.emplace_back().module.emplace();
+    module.name = name, module.kernel_release = release, module.depends = depends;
+    module.version = "580.65.06";
+  }
+  bool load(bool driver) {
+    Steps steps([&](const Step& step) {
+      lines.push_back(
+          fmt::format("{} {} {}: {}", name_of(step.state), step.kind, step.subject, step.text));
+    });
+    return load_modules(bundle,
+                        {.kernel_release = "6.1.0",
+                         .folder = "/m",
+                         .driver = driver,
+                         .parameters = {{"nvidia", "a=1"}},
+                         .load =
+                             [&](const std::string& path, const std::string& parameters) {
+                               loaded.push_back(path + " " + parameters);
+                               const auto error = errors.find(path);
+                               return error == errors.end() ? 0 : error->second;
+                             }},
+                        steps);
+  }
+};
+using Lines = std::vector<std::string>;
+
+TEST(GuestModules, EachIsLoadedAfterThoseThatItNeedsWithItsParameters) {
+  Loading driver;
+  EXPECT_TRUE(driver.load(true));
+  EXPECT_EQ(driver.loaded, (Lines{"/m/nvidia.ko a=1", "/m/nvidia-uvm.ko "}));
+  EXPECT_EQ(driver.lines, (Lines{"ok module nvidia: loaded, version 580.65.06, with a=1",
+                                 "ok module nvidia_uvm: loaded, version 580.65.06"}));
+  Loading others;
+  EXPECT_TRUE(others.load(false));
+  EXPECT_EQ(others.loaded, Lines{"/m/i2c-core.ko "});
+}
+
+TEST(GuestModules, OneThatIsLoadedAlreadyIsPassedOver) {
+  Loading loading;
+  loading.errors["/m/nvidia.ko"] = EEXIST;
+  EXPECT_TRUE(loading.load(true));
+  EXPECT_EQ(loading.lines, (Lines{"skip module nvidia: it is loaded already",
+                                  "ok module nvidia_uvm: loaded, version 580.65.06"}));
+}
+
+TEST(GuestModules, AFailureEndsTheLoading) {
+  Loading loading;
+  loading.errors["/m/nvidia.ko"] = ENODEV;
+  EXPECT_FALSE(loading.load(true));
+  EXPECT_EQ(loading.loaded, Lines{"/m/nvidia.ko a=1"});
+  EXPECT_EQ(loading.lines, Lines{"FAIL module nvidia: " + module_failure(ENODEV)});
+}
+
+TEST(GuestModules, ModulesOfAnotherKernelFailAndAbsentOnesAreTheKernels) {
+  Loading loading;
+  loading.bundle.files.clear();
+  loading.add("i2c_core", {});
+  EXPECT_TRUE(loading.load(true));
+  EXPECT_EQ(loading.lines,
+            Lines{"skip module nvidia: the bundle has no modules; the kernel must bring them"});
+  loading.lines.clear();
+  loading.add("nvidia", {}, "6.2.0");
+  EXPECT_FALSE(loading.load(true));
+  EXPECT_EQ(loading.lines,
+            Lines{"FAIL module nvidia: the bundle has modules for 6.2.0, this kernel is 6.1.0"});
+  loading.lines.clear();
+  loading.bundle.files.clear();
+  EXPECT_TRUE(loading.load(false));
+  EXPECT_EQ(loading.lines, Lines{});
+}
+
+TEST(GuestModules, ModulesThatNeedEachOtherAreNotLoaded) {
+  Loading loading;
+  loading.bundle.files.clear();
+  loading.add("nvidia", {"nvidia_uvm"});
+  loading.add("nvidia_uvm", {"nvidia"});
+  EXPECT_FALSE(loading.load(true));
+  EXPECT_EQ(loading.loaded, Lines{});
+  ASSERT_EQ(loading.lines.size(), 1u);
+  EXPECT_TRUE(loading.lines[0].starts_with("FAIL module nvidia: ")) << loading.lines[0];
+}
+
+TEST(GuestModules, AFileThatIsAbsentIsNotGivenToTheKernel) {
+  EXPECT_EQ(load_module("/gpuready-none.ko", ""), ENOENT);
+}
+
 }  // namespace
 }  // namespace gpuready::vm
