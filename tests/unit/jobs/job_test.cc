@@ -143,6 +143,20 @@ TEST(Job, GrandchildHoldingThePipesDoesNotDelayTheEnd) {
   EXPECT_EQ(result.end, JobEnd::exited);
 }
 
+// More than one read takes.
+TEST(Job, WhatAChildLeavesInItsChannelIsReadWholeThoughAGrandchildHoldsIt) {
+  constexpr std::size_t kBytes = 150'000;
+  Job job = shell("setsid sleep 30 & head -c 150000 /dev/zero >&3");
+  job.channel = true;
+  auto child = RunningJob::start(job);
+  ASSERT_TRUE(child) << child.error().message;
+  siginfo_t end{};
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child->pid()), &end, WEXITED | WNOWAIT), 0);
+  while (!child->finished()) poll_jobs({&*child}, deadline_in(kHang));
+  EXPECT_EQ(child->outcome().end, JobEnd::exited);
+  EXPECT_EQ(child->outcome().channel.size(), kBytes);
+}
+
 TEST(Job, GrandchildWritingForEverDoesNotDelayTheEnd) {
   Job command = shell("(trap '' PIPE; yes) & sleep 0.1; exit 3");
   command.limits.time = kHang;

@@ -46,11 +46,8 @@ std::vector<std::string> cublaslt_paths(Host& host) {
 constexpr std::uint64_t kWorkspaceBytes = 128u << 20;
 constexpr int kMostAlgorithms = 48;
 constexpr double kTrialMs = 2;  // that one trial of an algorithm lasts at least
-// Those within this much of the best, with the heuristics' favourite, are tried again in turns. The
-// favourite is left only for one that is this much faster: at a GPU's power limit times sway by
-// some percent.
-constexpr double kFinalist = 1.05;
-constexpr std::size_t kMostFinalists = 3;
+// Finalists are tried again in turns. The favourite is left only for one that is this much faster:
+// at a GPU's power limit times sway by some percent.
 constexpr int kFinalTurns = 3;
 constexpr double kFinalMs = 150;
 constexpr double kBetter = 0.98;
@@ -225,8 +222,6 @@ class DenseStack final : public GpuStack {
     return fail(ErrorKind::device, "none of cuBLASLt's algorithms runs this product: " + why);
   }
 
-  using TrialTimes = std::vector<std::pair<double, std::size_t>>;  // ms, place in the proposals
-
   Result<void> choose(Product& product) {
     TrialTimes times;
     const auto& algorithms = product.prepared->algorithms();
@@ -240,17 +235,6 @@ class DenseStack final : public GpuStack {
       return fail(ErrorKind::device, "none of cuBLASLt's algorithms ran this product");
     product.algorithm = algorithms[TRY(choose_under_load(product, finalists_of(times)))];
     return {};
-  }
-
-  // The fastest ones, and first among them the favourite, the earliest proposal that ran.
-  static TrialTimes finalists_of(TrialTimes times) {
-    const auto favourite = times.front();
-    std::ranges::sort(times);
-    const double most = times.front().first * kFinalist;
-    std::erase_if(times, [&](const auto& time) { return time.first > most || time == favourite; });
-    times.resize(std::min(times.size(), kMostFinalists - 1));
-    times.insert(times.begin(), favourite);
-    return times;
   }
 
   // What a short trial takes for the fastest may be slow under lasting load, which brings a GPU to
@@ -282,6 +266,18 @@ class DenseStack final : public GpuStack {
 };
 
 }  // namespace
+
+TrialTimes finalists_of(TrialTimes times) {
+  constexpr double kFinalist = 1.05;
+  constexpr std::size_t kMostFinalists = 3;
+  const auto favourite = times.front();
+  std::ranges::sort(times);
+  const double most = times.front().first * kFinalist;
+  std::erase_if(times, [&](const auto& time) { return time.first > most || time == favourite; });
+  times.resize(std::min(times.size(), kMostFinalists - 1));
+  times.insert(times.begin(), favourite);
+  return times;
+}
 
 Result<std::unique_ptr<NativeStack>> open_dense_stack(const Request& request, bool tuned) {
   if (request.device == "vulkan" && request.dtype != Dtype::fp32)

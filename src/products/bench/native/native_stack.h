@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/json.h"
@@ -43,6 +44,10 @@ Result<std::unique_ptr<NativeStack>> open_native_stack(std::string_view id, cons
 Result<std::unique_ptr<NativeStack>> open_cpu_stack(const Request& request);
 // On a GPU. `tuned`: products by cuBLASLt, on CUDA; else our own kernels.
 Result<std::unique_ptr<NativeStack>> open_dense_stack(const Request& request, bool tuned);
+// Of the trials of cuBLASLt's algorithms, in ms with the place in its proposals: the earliest one,
+// which its heuristics favour, and up to two others of the fastest within 5% of the best.
+using TrialTimes = std::vector<std::pair<double, std::size_t>>;
+TrialTimes finalists_of(TrialTimes times);
 // The task ternary by our ternary kernels on the CPU, CUDA or Vulkan: activations are quantised to
 // int8 in each iteration, weights are packed before.
 Result<std::unique_ptr<NativeStack>> open_ternary_stack(const Request& request);

@@ -1,9 +1,11 @@
 // The peers test on two CPU devices and against the fake CUDA driver and the fake NCCL.
 #include "health/peers/test_peers.h"
 
+#include <algorithm>
 #include <set>
 
 #include "health/bandwidth/check.h"
+#include "unit/health/forwarding_device.h"
 #include "unit/health/verdicts.h"
 
 namespace gpuready {
@@ -40,6 +42,45 @@ TEST(PeersTest, TwoThatReachEachOtherPass) {
   EXPECT_TRUE(says(v, "loads, stores, atomics and copies")) << v.reason;
   EXPECT_TRUE(says(v, "sums of int64 and int32 through NCCL 2.27.7 are exact")) << v.reason;
   EXPECT_EQ(metric(v, "verified_bytes"), kUntimedTransfers * 512.0 * KiB);
+}
+
+// Two CPU devices that note the work of each: launches, and copies with the other one.
+TEST(PeersTest, EachGpuDoesTheSameWorkOnTheOthersMemory) {
+  class Noted final : public ForwardingDevice {
+   public:
+    Noted() : ForwardingDevice(cpu()) {}
+    Result<bool> can_access_peer(const Device&) override { return true; }
+    Result<void> enable_peer_access(Device&) override { return {}; }
+    Result<void> launch(StreamId stream, const Kernel& kernel, const LaunchShape& shape,
+                        const void* params, std::size_t bytes) override {
+      work.emplace_back(kernel.name);
+      return inner_->launch(stream, kernel, shape, params, bytes);
+    }
+    Result<void> copy_to_peer(StreamId stream, Device& peer, DeviceAddress target,
+                              DeviceAddress source, std::uint64_t bytes) override {
+      work.emplace_back(&peer == this ? "to itself" : "to the other");
+      return inner_->copy_on_device(stream, target, source, bytes);
+    }
+    Result<void> copy_from_peer(StreamId stream, DeviceAddress target, Device& peer,
+                                DeviceAddress source, std::uint64_t bytes) override {
+      work.emplace_back(&peer == this ? "from itself" : "from the other");
+      return inner_->copy_on_device(stream, target, source, bytes);
+    }
+    std::vector<std::string> work;
+  };
+  const auto text = in_child_with({{"GPUREADY_LIBNCCL", "/nonexistent"}}, [] {
+    Noted first, second;
+    const Verdict v = test_peers(first, second, small());
+    std::string all = fmt::format("{} B", metric(v, "verified_bytes"));
+    for (Noted* device : {&first, &second})
+      for (const char* copy : {"to the other", "from the other", "to itself", "from itself"})
+        all += fmt::format(", {}: {}", copy, std::ranges::count(device->work, copy));
+    std::ranges::sort(first.work);
+    std::ranges::sort(second.work);
+    return all + (first.work == second.work ? "; the same" : "; not the same");
+  });
+  const std::string each = ", to the other: 1, from the other: 1, to itself: 0, from itself: 0";
+  EXPECT_EQ(text, fmt::format("{} B{}{}; the same", kUntimedTransfers * 512.0 * KiB, each, each));
 }
 
 TEST(PeersTest, StandardReportsEveryRate) {

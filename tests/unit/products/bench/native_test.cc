@@ -120,6 +120,17 @@ TEST(NativeStack, ANoteSaysThatTernaryOutputsOfFp16AreFp32) {
   }
 }
 
+TEST(NativeStack, FinalistsAreTheFavouriteAndTheFastest) {
+  using Times = TrialTimes;
+  EXPECT_EQ(finalists_of({{5, 2}}), (Times{{5, 2}}));
+  EXPECT_EQ(finalists_of({{5, 0}, {4, 1}}), (Times{{5, 0}, {4, 1}}));
+  EXPECT_EQ(finalists_of({{4, 0}, {5, 1}}), (Times{{4, 0}}));  // the other one is too slow
+  EXPECT_EQ(finalists_of({{9, 1}, {4.19, 2}, {4, 4}, {4.21, 5}}),
+            (Times{{9, 1}, {4, 4}, {4.19, 2}}));
+  EXPECT_EQ(finalists_of({{4.1, 0}, {4.3, 1}, {4.2, 2}, {4, 3}, {4.15, 4}}),
+            (Times{{4.1, 0}, {4, 3}, {4.15, 4}}));  // no more than three
+}
+
 TEST(NativeStack, IsSteadyAfterTwoMeansThatAgree) {
   const auto steady_after = [](const std::vector<double>& means) {
     Steadiness steadiness;

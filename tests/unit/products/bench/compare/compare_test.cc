@@ -351,6 +351,39 @@ TEST(BenchCompare, NormalisedFiguresAreSharesOfTheRoofline) {
   EXPECT_NEAR(*kpi(result, Kpi::throughput).gain_percent, 0, 0.2);
 }
 
+// A share of each machine's roofline may come from another machine, and from no other work.
+TEST(BenchCompare, OnlyDifferencesOfTheMachineAreNormalised) {
+  struct Row {
+    const char* what;
+    void (*change)(RunRecord& run);
+    bool is_machine;
+  };
+  for (const Row& row :
+       {Row{"gpu", [](RunRecord& run) { run.environment.gpus[0] = {"NVIDIA L4", "GPU-9"}; }, true},
+        Row{"driver", [](RunRecord& run) { run.environment.driver_version = "590.1"; }, true},
+        Row{"cpu", [](RunRecord& run) { run.environment.cpu_model = "another"; }, true},
+        Row{"dtype", [](RunRecord& run) { run.workload.dtype = "fp16"; }, false}})
+    for (const bool normalise : {false, true}) {
+      Side base = base_side(), candidate = candidate_side(kOther);
+      for (auto& run : base.runs) run.environment.cpu_model = "one";
+      for (auto& run : candidate.runs) {
+        run.environment.cpu_model = "one";
+        row.change(run);
+      }
+      for (Side* side : {&base, &candidate})
+        for (auto& run : side->runs) {
+          run.workload.flops = 1'000'000;
+          run.roofline = {.flops_per_s = 2e12, .bytes_per_s = {}};
+        }
+      CompareOptions options;
+      options.normalise = normalise;
+      const auto result = compared(base, candidate, options);
+      ASSERT_EQ(result.differences.size(), 1u) << row.what;
+      EXPECT_EQ(result.differences[0].what, row.what);
+      EXPECT_EQ(result.refused(), !(normalise && row.is_machine)) << row.what << normalise;
+    }
+}
+
 TEST(BenchCompare, StacksAreComparedByName) {
   Side base = base_side(), candidate = candidate_side(kOther);
   for (auto& run : candidate.runs) run.stacks[0].id = "tvm";

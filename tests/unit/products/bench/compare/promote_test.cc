@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/text.h"
 #include "bench/compare/fields_promote.h"
@@ -408,6 +409,13 @@ TEST(BenchLooks, SpendTheErrorOnce) {
   std::vector<std::size_t> at;
   for (const auto& look : looks_until(12)) at.push_back(look.runs);
   EXPECT_EQ(at, (std::vector<std::size_t>{3, 5, 8, 12}));
+}
+
+TEST(BenchOrder, EachOfTheSixOrdersOfFourIsAsLikely) {
+  std::map<std::vector<bool>, int> counts;
+  for (std::uint64_t seed = 0; seed < 6000; ++seed) ++counts[candidate_first(4, seed)];
+  ASSERT_EQ(counts.size(), 6u);
+  for (const auto& [order, count] : counts) EXPECT_NEAR(count, 1000, 120);  // four deviations
 }
 
 TEST(BenchOrder, IsBalancedAndFollowsFromTheSeed) {

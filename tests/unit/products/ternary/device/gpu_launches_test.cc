@@ -2,17 +2,20 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <set>
 #include <string_view>
 #include <vector>
 
+#include "base/units.h"
 #include "device/cpu_device.h"
 #include "device/device_proxy.h"
 #include "kernels/ternary_kernels.h"
 #include "ternary/device/gpu_engine.h"
 #include "ternary/device/gpu_gemm.h"
 #include "ternary/device/gpu_grouped.h"
+#include "ternary/suite/bench.h"
 
 namespace gpuready::ternary {
 namespace {
@@ -238,6 +241,54 @@ TEST(GpuLaunches, values_are_quantised_in_the_product_or_before_it) {
             (Kernels{kTernaryActivations.name, kTernaryGemv1.name}));
   EXPECT_EQ(NotedEngine(90).launched_for_values(1),
             (Kernels{kTernaryActivations.name, kTernaryGrouped1.name}));
+}
+
+TEST(GpuLaunches, a_check_names_the_first_row_that_is_not_finite) {
+  NotedEngine engine(90, 0);
+  const auto room = *engine.engine.allocate_activations(3, NotedEngine::kCols);
+  const auto checked = [&](std::int64_t rows, const std::vector<GpuActivationRow>& known) {
+    EXPECT_TRUE(engine.device.copy_to_device({}, room.view().rows, known.data(),
+                                             known.size() * sizeof known[0]));
+    const auto done = engine.engine.check({}, room, rows, &engine.weights);
+    return done ? std::string("finite") : done.error().message;
+  };
+  const GpuActivationRow good{1, 0, kNoColumn, 0}, bad{1, 0, 7, 0}, worse{1, 0, 9, 0};
+  EXPECT_EQ(checked(3, {good, good, good}), "finite");
+  EXPECT_EQ(checked(3, {good, bad, worse}), "activation 7 of row 1 is NaN or infinite");
+  EXPECT_EQ(checked(1, {good, bad, worse}), "finite");
+  const GpuActivationRow steep{std::numeric_limits<float>::infinity(), 0, kNoColumn, 0};
+  EXPECT_EQ(checked(2, {good, steep, good}), "the product of a step and a scale is not finite");
+}
+
+// A GPU whose memory is read at a rate only if it has 1 GiB for that; no kernel reads or writes it.
+TEST(GpuLaunches, a_benchmark_times_each_product_with_and_without_quantising) {
+  class Gpu final : public DeviceProxy {
+   public:
+    Gpu(Device& inner, bool roomy) : DeviceProxy(inner), roomy_(roomy) {}
+    Result<DeviceAddress> allocate(std::uint64_t bytes) override {
+      if (bytes == GiB && !roomy_)
+        return std::unexpected(Error{ErrorKind::device_memory, "no room"});
+      return inner_->allocate(bytes == GiB ? 4096 : bytes);
+    }
+
+   private:
+    bool roomy_;
+  };
+  for (const bool roomy : {false, true}) {
+    NotedDevice noted(make_cpu_device({.threads = 1}), "cuda", 90);
+    Gpu gpu(noted, roomy);
+    BenchOptions options;
+    options.shapes = {{1, 64, 512}, {kMatrixRows, 64, 512}};
+    options.budget_s = 1e-6;
+    const auto rows = bench_device(gpu, options);
+    ASSERT_EQ(rows.size(), 4u);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      EXPECT_EQ(rows[i].status, CheckStatus::passed) << rows[i].reason;
+      EXPECT_EQ(rows[i].shape, options.shapes[i / 2]);
+      EXPECT_EQ(rows[i].timed, i % 2 == 0 ? Timed::device : Timed::device_values);
+      EXPECT_EQ(rows[i].read_bytes_per_s.has_value(), roomy);
+    }
+  }
 }
 
 TEST(GpuLaunches, f16_and_what_is_added_are_of_cuda) {
