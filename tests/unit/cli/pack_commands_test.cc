@@ -177,6 +177,57 @@ TEST_F(PackCommands, PublishTakesTheKeysThatSignedEachOther) {
   EXPECT_EQ(read("release/keys.json"), read("libs.keys.json"));
 }
 
+TEST_F(PackCommands, ANewKeyIsSignedByTheOneBeforeIt) {
+  const auto key = [&](const std::string& name, std::vector<std::string> more) {
+    return run({"key", name, "--no-password", "--package", "libs", "--signed-by"}, more);
+  };
+  const auto newest = [&](const std::string& chain) {
+    const auto parsed = pack::parse_key_chain(read(chain), chain).value();
+    return pack::newest_key(parsed, "libs", maker_.public_key()).text();
+  };
+  const auto key_of = [&](const std::string& file) {
+    return pack::parse_public_key(read(file), file).value().text();
+  };
+  ASSERT_EQ(key("second", {"maker.key"}).exit, 0);
+  EXPECT_EQ(newest("second.keys.json"), key_of("second.pub"));
+  ASSERT_EQ(key("third", {"second.key", "--after", "second.keys.json"}).exit, 0);
+  EXPECT_EQ(newest("third.keys.json"), key_of("third.pub"));
+  // Only the last key of this package's chain signs the next.
+  const auto refused = key("fourth", {"second.key", "--after", "third.keys.json"});
+  EXPECT_EQ(refused.exit, 2);
+  EXPECT_EQ(refused.err,
+            "gpuready: third.keys.json: another package's, or its last key is not that of "
+            "--signed-by\n");
+  EXPECT_EQ(run({"key", "fourth", "--no-password", "--package", "other", "--signed-by", "third.key",
+                 "--after", "third.keys.json"})
+                .exit,
+            2);
+  for (const char* file : {"fourth.key", "fourth.pub", "fourth.keys.json"})
+    EXPECT_FALSE(fs::exists(file)) << file;
+  // A chain may be empty.
+  write("empty.json", pack::key_chain_text({.package = "libs", .keys = {}}));
+  EXPECT_EQ(key("fourth", {"third.key", "--after", "empty.json"}).exit, 0);
+}
+
+TEST_F(PackCommands, AKeyIsNeverWrittenOver) {
+  const auto refused = [&](const std::string& file, std::vector<std::string> more) {
+    write(file, "kept");
+    const auto ran = run({"key", "new", "--no-password"}, more);
+    EXPECT_EQ(read(file), "kept");
+    fs::remove(file);
+    return ran.exit == 2 &&
+           ran.err == "gpuready: " + file + " exists: a key is never written over\n";
+  };
+  const std::vector<std::string> successor = {"--package", "libs", "--signed-by", "maker.key"};
+  EXPECT_TRUE(refused("new.key", {}));
+  EXPECT_TRUE(refused("new.pub", {}));
+  EXPECT_TRUE(refused("new.keys.json", successor));
+  for (const char* file : {"new.key", "new.pub", "new.keys.json"})
+    EXPECT_FALSE(fs::exists(file)) << file;
+  write("new.keys.json", "of another key");
+  EXPECT_EQ(run({"key", "new", "--no-password"}).exit, 0) << "which it does not write";
+}
+
 TEST_F(PackCommands, BuildMakesTheVariantsThatAreNamed) {
   write_recipe("1", "[variants.cpu]\n[variants.more]\n");
   EXPECT_EQ(run({"build", "--variant", "absent"}).err,

@@ -73,6 +73,23 @@ TEST_F(VmCommands, CollectListShowAndVerifyBundles) {
             "vm drivers verify");
 }
 
+TEST_F(VmCommands, AFileWithTheHashIsNotFetchedAgain) {
+  folder_.write("driver.run", "x");
+  const std::string of_x = "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881";
+  const auto fetch = [&](const std::string& sha256) {
+    return run({"drivers", "fetch", "http://127.0.0.1:9/driver.run", "--sha256", sha256, "--out",
+                at("driver.run"), "--json=-"});
+  };
+  const auto present = fetch(of_x);
+  EXPECT_EQ(present.exit, 1) << "it is not a driver archive";
+  EXPECT_EQ(parse_json(present.out, "out").value_or(Json()).value("command", ""),
+            "vm drivers fetch");
+  const auto refused = fetch("2d71");
+  EXPECT_EQ(refused.exit, 2);
+  EXPECT_TRUE(refused.err.contains("2d71")) << refused.err;
+  EXPECT_EQ(refused.out, "");
+}
+
 TEST_F(VmCommands, AnUpgradeAddsTestsAndSwitches) {
   const auto upgrade = [&](std::vector<std::string> more) {
     more.insert(more.begin(), {"drivers", "upgrade", at("bundles")});

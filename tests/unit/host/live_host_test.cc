@@ -1,5 +1,8 @@
+#include <grp.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -120,11 +123,34 @@ TEST_F(LiveHostTest, SpaceIsPlausible) {
 TEST_F(LiveHostTest, IdentityIsOurs) {
   const auto identity = host->identity();
   ASSERT_TRUE(identity);
+  utsname names{};
+  ASSERT_EQ(uname(&names), 0);
   EXPECT_EQ(identity->kernel_name, "Linux");
+  EXPECT_EQ(identity->kernel_release, names.release);
+  EXPECT_EQ(identity->machine, names.machine);
+  EXPECT_EQ(identity->host_name, names.nodename);
   EXPECT_EQ(identity->effective_uid, geteuid());
   ASSERT_FALSE(identity->groups.empty());
   EXPECT_EQ(identity->groups[0], getegid());
   EXPECT_GT(identity->unix_seconds, 1'700'000'000);
+}
+
+// In a process of its own, which takes other groups.
+TEST_F(LiveHostTest, IdentityHasEachGroupOnceAndTheEffectiveOneFirst) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root may change its groups";
+  const auto child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const gid_t groups[] = {71, 72, 73};
+    if (setgroups(3, groups) != 0 || setegid(72) != 0) _exit(2);
+    const auto identity = host->identity();
+    _exit(identity && identity->groups == std::vector<std::uint32_t>{72, 71, 73} ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == 2) GTEST_SKIP() << "the groups cannot be changed here";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 TEST_F(LiveHostTest, EnvironmentTellsAbsentFromEmpty) {

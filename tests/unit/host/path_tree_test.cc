@@ -40,5 +40,17 @@ TEST(PathTree, RefusesWhatLinuxRefuses) {
   EXPECT_FALSE(tree.resolve("/" + std::string(4096, 'a')));
 }
 
+// path_resolution(7): ELOOP after 40 links.
+TEST(PathTree, FollowsFortyLinksAndNoMore) {
+  const auto resolved = [](int links) {
+    PathTree tree;
+    for (int i = 1; i <= links; ++i)
+      tree.add_link("/l" + std::to_string(i), i == links ? "/end" : "/l" + std::to_string(i + 1));
+    return tree.resolve("/l1").value_or("");
+  };
+  EXPECT_EQ(resolved(40), "/end");
+  EXPECT_EQ(resolved(41), "");
+}
+
 }  // namespace
 }  // namespace gpuready::test

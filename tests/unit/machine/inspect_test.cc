@@ -142,6 +142,22 @@ TEST(Inspect, DetectAsksNvmlAlone) {
   EXPECT_TRUE(host.asked[0].args.empty());
 }
 
+// Without NVLinks a path between two GPUs of NVIDIA is not known, and those are asked with the
+// counters.
+TEST(Inspect, PathsBetweenGpusAreToldWhereAllTheirLinksAreKnown) {
+  const auto paths = [](const char* name, InspectOptions options) {
+    auto recording = load_recording(std::string(GPUREADY_SOURCE_DIR) + "/tests/machines/" + name +
+                                    "/machine.json");
+    if (!recording) return std::size_t{99};
+    if (!options.full) recording->probes.erase("nvml");
+    return inspect(*make_recorded_host(std::move(*recording)), options).paths.size();
+  };
+  EXPECT_EQ(paths("base-mi300x2", {}), 1u);
+  EXPECT_EQ(paths("base-hgx-h100x8", {}), 0u);
+  EXPECT_EQ(paths("base-hgx-h100x8", {.counters = true}), 28u);
+  EXPECT_EQ(paths("base-hgx-h100x8", full()), 28u);
+}
+
 // NVML is started before the files are read, with the very question that is asked afterwards.
 TEST(Inspect, WhatIsExpectedIsWhatIsAsked) {
   InspectOptions files;

@@ -54,7 +54,10 @@ TEST(NvmlSampler, TellsEverySeriesOfEveryGpuWithItsUnit) {
                                      {"ecc_uncorrected", "1"},
                                      {"pcie_replays", "1"},
                                      {"clock_event_any", "1"}}) {
-      const Json& series = document.value(std::string("series(") + gpu + "," + name + ")");
+      const std::string key = std::string("series(") + gpu + "," + name + ")";
+      const ProbeCall* call = document.find(key);
+      EXPECT_TRUE(call != nullptr && call->ok()) << key;
+      const Json& series = document.value(key);
       EXPECT_EQ(get_string(series, "name"), name) << gpu;
       EXPECT_EQ(get_string(series, "unit"), unit) << name;
       EXPECT_EQ(member(series, "t_ms").size(), member(series, "value").size()) << name;

@@ -61,6 +61,22 @@ TEST(Toolkits, OneToolkitBehindTwoLinksIsOne) {
   EXPECT_FALSE(machine.toolkits[1].on_path);
 }
 
+TEST(Toolkits, TheFirst32FoldersOfPathAreSearched) {
+  const auto found = [](int place) {
+    std::string path;
+    for (int i = 1; i < place; ++i) path += "/other" + std::to_string(i) + ":";
+    Machine machine;
+    read_toolkits(*scripted(R"("environment":{"PATH":")" + path + R"(/opt/kit/bin"},
+     "files":{"/opt/kit/bin/nvcc":"",
+              "/opt/kit/version.json":"{\"cuda\":{\"version\":\"12.4.1\"}}"})"),
+                  machine);
+    return machine.toolkits.size();
+  };
+  EXPECT_EQ(found(1), 1u);
+  EXPECT_EQ(found(32), 1u);
+  EXPECT_EQ(found(33), 0u);
+}
+
 // Variables and PATH lead to toolkits of others: their versions are read, and nothing is run.
 TEST(Toolkits, NvccIsNeverRun) {
   const auto host = scripted(R"("environment":{"PATH":"/home/u/bin:/usr/bin",
@@ -82,7 +98,7 @@ TEST(Toolkits, TheRuntimesFileTellsTheVersion) {
   read_toolkits(*scripted(R"("environment":{"PATH":"/usr/bin","CUDA_HOME":"/opt/kit"},
    "links":{"/usr/bin/nvcc":"../lib/nvidia-cuda-toolkit/bin/nvcc"},
    "directories":{"/usr/lib/x86_64-linux-gnu":["libcudart.so.11.0","libcudart.so.11.8.89"],
-                  "/opt/kit/targets/x86_64-linux/lib":["libcudart.so.12","libcudart.so.12.4.127"]},
+                  "/opt/kit/targets/x86_64-linux/lib":["libcublas.so.12.9.1.4","libcudart.so.12","libcudart.so.12.4.127"]},
    "files":{"/usr/lib/nvidia-cuda-toolkit/bin/nvcc":"","/opt/kit/bin/nvcc":""})"),
                 machine);
   ASSERT_EQ(machine.toolkits.size(), 2u);

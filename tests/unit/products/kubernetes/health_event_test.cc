@@ -97,6 +97,20 @@ TEST(HealthEvents, AFaultIsThatOfItsGpuAndTheOthersAreHealthy) {
   EXPECT_EQ(health_events(not_ready(report, lost), &report, lost).front().message, "a,b");
 }
 
+TEST(HealthEvents, AFaultOfNoGpuIsTheNodesWithTheDevicesThatItNames) {
+  Report report = node(1);
+  Finding finding;
+  finding.id = "gpu-gone-from-bus";
+  finding.severity = Severity::error;
+  finding.title = "gone";
+  finding.pci = {PciAddress{0, 0x99, 0, 0}};
+  report.findings->push_back(finding);
+  conclude(report, {});
+  const auto lines = said(report, kept());
+  ASSERT_FALSE(lines.empty());
+  EXPECT_EQ(lines[0], "GpureadyNodeFault fault gpu-gone-from-bus 0000:99:00.0");
+}
+
 TEST(HealthEvents, AWarningIsNoFaultAndAGpuOfOthersIsNotCalledHealthy) {
   Report report = node(3);
   for (const auto& [gpu, severity] : {std::pair{0, Severity::warning}, {1, Severity::error}}) {

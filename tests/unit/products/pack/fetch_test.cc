@@ -312,6 +312,21 @@ TEST(Cuts, AreThoseOfEveryRelease) {
   for (std::string_view rest = text; lengths.size() < 6; rest.remove_prefix(lengths.back()))
     lengths.push_back(cut_length(rest));
   EXPECT_EQ(lengths, (std::vector<std::size_t>{60171, 33919, 37374, 37914, 43437, 40070}));
+  // Few end before the usual length.
+  lengths.clear();
+  for (const unsigned seed : {5u, 16u, 22u, 27u})
+    lengths.push_back(cut_length(noise(140'000, seed)));
+  EXPECT_EQ(lengths, (std::vector<std::size_t>{24506, 13133, 32025, 15111}));
+}
+
+TEST(Cuts, ATextWithoutAnIndexHasNoBytesOfOne) {
+  const auto index = cut_index_text({});
+  EXPECT_EQ(cut_index_bytes(index), index.size());
+  EXPECT_EQ(cut_index_bytes("frames" + index), index.size());
+  EXPECT_EQ(cut_index_bytes(""), 0u);
+  EXPECT_EQ(cut_index_bytes("frames"), 0u);
+  EXPECT_EQ(cut_index_bytes(index.substr(0, index.size() - 1)), 0u);
+  EXPECT_EQ(cut_index_bytes(index.substr(1)), 0u) << "its length is more than the file's";
 }
 
 TEST(LocalPieces, AreThoseOfTheWholeFile) {

@@ -56,6 +56,7 @@ TEST(Install, WritesTheSeedsInformation) {
   const auto info = parse_json(read_text(shop.root + "/config/gpu-package-info.json"), "info");
   ASSERT_TRUE(info) << error_text(info);
   EXPECT_EQ(get_string(*info, "variant"), "modern");
+  EXPECT_EQ(get_string(*info, "architectures"), "cpu");
   EXPECT_EQ(get_int(*info, "smVersion"), 86);
   EXPECT_EQ(get_string(*info, "computeCap"), "8.6");
   EXPECT_EQ(get_string(*info, "gpuName"), "NVIDIA RTX A1000");
@@ -70,6 +71,21 @@ TEST(Install, WritesTheSeedsInformation) {
   EXPECT_TRUE(has(read_text(shop.root + "/config/gpu-package-info.json"), "\"1.1\""));
   ASSERT_TRUE(roll_back(*shop.host, live_storage(), shop.options().places, {}));
   EXPECT_EQ(read_text(shop.root + "/config/gpu-package-info.json"), of_modern);
+}
+
+TEST(Install, TheSeedsInformationHasTheRangeOfArchitectures) {
+  const auto range = [](std::vector<std::string> architectures) {
+    Manifest manifest;
+    auto& variant = manifest.variants.emplace_back();
+    variant.name = "v";
+    variant.architectures = std::move(architectures);
+    const auto text = info_text(manifest, variant, {}, {}, {});
+    return get_string(parse_json(text, "info").value(), "architectures").value_or("none");
+  };
+  EXPECT_EQ(range({}), "cpu");
+  EXPECT_EQ(range({"80"}), "sm_80");
+  EXPECT_EQ(range({"86", "75", "80"}), "sm_75-86");
+  EXPECT_EQ(range({"120", "90"}), "sm_90-120");
 }
 
 TEST(Install, ChangesNothingWhereProgramsCannotBeTold) {

@@ -28,7 +28,7 @@ Machine eight_gpus() {
 
 class SlurmCheckConf : public testing::Test {
  protected:
-  std::vector<std::string> ids() {
+  std::vector<Finding> check() {
     ConfView view{.machine = machine, .node = "n3"};
     view.folder = "/etc/slurm";
     view.slurm = parse_conf(slurm, "slurm.conf");
@@ -36,8 +36,11 @@ class SlurmCheckConf : public testing::Test {
     view.cgroup = parse_conf(cgroup, "cgroup.conf");
     view.missing = missing;
     view.nvml_plugin = plugin;
+    return check_conf(view);
+  }
+  std::vector<std::string> ids() {
     std::vector<std::string> found;
-    for (const Finding& finding : check_conf(view)) {
+    for (const Finding& finding : check()) {
       EXPECT_FALSE(finding.evidence.empty()) << finding.id;
       found.push_back(finding.id);
     }
@@ -99,6 +102,7 @@ TEST_F(SlurmCheckConf, CountsOfBothFilesAndTheMachineAreCompared) {
   machine = eight_gpus(), missing.clear();
   gres = "Name=gpu Type=h100 File=/dev/nvidia[0-5]\n";
   EXPECT_EQ(ids(), (Ids{"slurm-gres-files-differ", "slurm-gpu-unlisted"}));
+  EXPECT_EQ(check().back().gpus, (std::vector<int>{6, 7}));
   replace("gpu:h100:8", "gpu:h100:6");
   EXPECT_EQ(ids(), (Ids{"slurm-gres-too-few", "slurm-gpu-unlisted"}));
 }

@@ -108,6 +108,26 @@ TEST(Collect, WhatIsMissingIsTold) {
     EXPECT_NE(all.find(wanted), std::string::npos) << wanted << " in " << all;
 }
 
+// An installer begins as a script does.
+TEST(Collect, AFileIsAPartOfADriverByItsNameElseAnArchive) {
+  TestFolder folder;
+  folder.write("nvidia-smi", "#!/bin/sh\n");
+  folder.write("installer", "#!/bin/sh\n");
+  folder.write("notes.txt", "no archive");
+  const auto host = test_host();
+  const auto why = [&](const std::string& name) {
+    const auto bundle =
+        collect_bundle({.from = {folder.path(name)}}, folder.path("b"), *host, live_storage());
+    return bundle ? "" : bundle.error().message;
+  };
+  EXPECT_EQ(why("notes.txt"),
+            folder.path("notes.txt") +
+                ": neither an archive with a driver nor a part of one by its name");
+  const std::string no_archive = "a script that no archive follows";
+  EXPECT_TRUE(why("installer").contains(no_archive)) << why("installer");
+  EXPECT_FALSE(why("nvidia-smi").contains(no_archive)) << why("nvidia-smi");
+}
+
 TEST(Collect, ModulesOfOneKernelWithWhatTheyNeed) {
   TestFolder folder;
   write_driver(folder);

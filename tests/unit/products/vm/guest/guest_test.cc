@@ -336,6 +336,12 @@ TEST(Inject, WhatCannotBeIsTold) {
   EXPECT_NE(message().find("another processor"), std::string::npos);
 }
 
+TEST(GuestRoot, AWayToCopyHasAName) {
+  EXPECT_EQ(to_string(CopyMethod::reflink), "reflink");
+  EXPECT_EQ(to_string(CopyMethod::hard_link), "hard link");
+  EXPECT_EQ(to_string(CopyMethod::copy), "copy");
+}
+
 // ---- modules
 
 // Of a bundle with nvidia_uvm, which needs nvidia, and i2c_core, which is not of the driver.
