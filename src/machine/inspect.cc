@@ -71,7 +71,7 @@ bool has_gpu_of(const Machine& machine, Vendor vendor) {
 
 // Of a probe whose library a variable names.
 bool is_named(const Machine& machine, const Probe& probe) {
-  return machine.named_libraries.contains(probe.variable);
+  return probe.variable && machine.named_libraries.contains(probe.variable);
 }
 
 // Without any sign of NVIDIA no child is started for it. A library is a sign: some sandboxes hide

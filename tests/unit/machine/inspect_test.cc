@@ -142,6 +142,15 @@ TEST(Inspect, DetectAsksNvmlAlone) {
   EXPECT_TRUE(host.asked[0].args.empty());
 }
 
+// No variable names a library of Metal.
+TEST(Inspect, AMacIsAskedForMetal) {
+  Watched host(scripted(R"("identity":{"kernel_name":"Darwin","kernel_release":"24.1.0",
+      "machine":"arm64","host_name":"mac"},"environment":{"GPUREADY_LIBCUDA":"/none"},"files":{})"));
+  inspect(host, {});
+  ASSERT_EQ(host.asked.size(), 1u);
+  EXPECT_EQ(host.asked[0].probe, "metal");
+}
+
 // Without NVLinks a path between two GPUs of NVIDIA is not known, and those are asked with the
 // counters.
 TEST(Inspect, PathsBetweenGpusAreToldWhereAllTheirLinksAreKnown) {
