@@ -226,7 +226,8 @@ void SubjectRun::refusals() {
   const auto untouched = out;
   const auto unchanged = [&](const std::string& what) {
     CheckResult& c = check(CheckId::refusals);
-    if (std::memcmp(out.data(), untouched.data(), count * 4) != 0 && c.wrong++ == 0)
+    const auto now = std::as_bytes(std::span(out)), before = std::as_bytes(std::span(untouched));
+    if (!std::ranges::equal(now, before) && c.wrong++ == 0)
       c.reason = what + ": output was written";
   };
   for (const float bad : {std::numeric_limits<float>::quiet_NaN(), kInfinity, -kInfinity})
