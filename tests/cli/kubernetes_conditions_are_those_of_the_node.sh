@@ -11,6 +11,18 @@ condition 0 "8 GPUs without a problem" not-ready --state none $(replay base-hgx-
 # shellcheck disable=SC2046
 condition 1 "off-the-bus: GPU 3; power_cycle" not-ready --state none $(replay off-the-bus)
 condition 1 "never tested" untested --state none
+# What this machine keeps says nothing about a recorded one.
+if [ -n "${OWN_FOLDER:-}" ]; then
+  echo '{"schema": "gpuready.results", "schema_version": 1, "results": [{"subject": "GPU 0", "standing": "bad",
+    "level": "quick", "failed": ["memory"], "hammer": false, "endurance_seconds": 0,
+    "tested_unix_seconds": 1796013443, "reason": "wrong words"}]}' >/var/lib/gpuready/results.json
+  condition 0 "tested: bad" untested
+  # shellcheck disable=SC2046
+  condition 1 "never tested" untested $(replay base-hgx-h100x8)
+  # shellcheck disable=SC2046
+  condition 0 "8 GPUs without a problem" not-ready $(replay base-hgx-h100x8)
+  rm /var/lib/gpuready/results.json
+fi
 # Machines of all kinds have a line, within the limit.
 machines=("$MACHINES"/*/machine.json)
 for ((i = 0; i < ${#machines[@]}; i += 10)); do
