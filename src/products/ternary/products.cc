@@ -228,6 +228,23 @@ bool multiply_vector_shared(const kernels::Table& table, const detail::Crew& cre
   });
 }
 
+std::size_t padded_quads(std::size_t quads) {
+  return (quads + kernels::kQuadGroup - 1) / kernels::kQuadGroup * kernels::kQuadGroup;
+}
+
+// Unpacks some blocks of a panel, and sets what is left of `bytes` to zero.
+struct Blocks {
+  std::size_t first, count;
+};
+void unpack(const kernels::Table& table, const detail::CpuWeights& w, std::size_t panel,
+            Blocks blocks, std::uint8_t* target, std::size_t bytes) {
+  const std::size_t unpacked =
+      blocks.count * static_cast<std::size_t>(block_cols(w.form)) / 4 * kQuadBytes;
+  table.unpack[static_cast<int>(w.form)](
+      w.bytes.get() + (panel * w.blocks + blocks.first) * w.block_bytes(), blocks.count, target);
+  std::memset(target + unpacked, 0, bytes - unpacked);
+}
+
 // Blocks that are unpacked at once, whole groups of quads if there are as many, and the bytes that
 // one panel's quad rows then take.
 struct Depth {
@@ -238,9 +255,7 @@ Depth depth_of(Tier tier, const detail::CpuWeights& w) {
   Depth depth;
   const std::size_t whole = std::lcm(cols, std::size_t{4} * kernels::kQuadGroup) / cols;
   depth.blocks = std::min(w.blocks, columns_at_once(tier) / cols / whole * whole);
-  const std::size_t quads = depth.blocks * cols / 4;
-  depth.panel_bytes =
-      (quads + kernels::kQuadGroup - 1) / kernels::kQuadGroup * kernels::kQuadGroup * kQuadBytes;
+  depth.panel_bytes = padded_quads(depth.blocks * cols / 4) * kQuadBytes;
   return depth;
 }
 
@@ -268,8 +283,7 @@ void multiply_part(const kernels::Table& table, const detail::CpuWeights& w,
   args.quads[1] = scratch.quads.get() + depth.panel_bytes;
   for (std::size_t block = 0; block < w.blocks; block += depth.blocks) {
     const std::size_t blocks = std::min(depth.blocks, w.blocks - block);
-    const std::size_t quads = blocks * cols / 4;
-    args.quad_count = (quads + kernels::kQuadGroup - 1) / kernels::kQuadGroup * kernels::kQuadGroup;
+    args.quad_count = padded_quads(blocks * cols / 4);
     args.y = y.codes.get() + part.first_row * y.stride + block * cols;
     args.first = block == 0;
     for (std::size_t pair = 0; pair < part.pairs; ++pair) {
@@ -278,10 +292,8 @@ void multiply_part(const kernels::Table& table, const detail::CpuWeights& w,
       args.sums = scratch.sums.get() + pair * args.padded_rows * 32;
       for (int p = 0; p < args.panels; ++p) {
         const std::size_t at = static_cast<std::size_t>(p);
-        std::uint8_t* target = scratch.quads.get() + at * depth.panel_bytes;
-        table.unpack[static_cast<int>(w.form)](
-            w.bytes.get() + ((panel + at) * w.blocks + block) * w.block_bytes(), blocks, target);
-        std::memset(target + quads * kQuadBytes, 0, (args.quad_count - quads) * kQuadBytes);
+        unpack(table, w, panel + at, {block, blocks}, scratch.quads.get() + at * depth.panel_bytes,
+               args.quad_count * kQuadBytes);
       }
       table.gemm(args);
     }
@@ -355,16 +367,13 @@ void add_group_by_group(const kernels::Table& table, const detail::CpuWeights& w
   for (std::size_t g = 0; g < groups; ++g) {
     const std::size_t block = g * group_blocks;
     const std::size_t blocks = std::min(group_blocks, w.blocks - block);
-    const std::size_t bytes = blocks * kernels::kBlockCols[0] / 4 * kQuadBytes;
     terms.first = g == 0;
     for (std::size_t pair = 0; pair < part.pairs; ++pair) {
       const std::size_t panel = 2 * (part.first_pair + pair);
       args.panels = terms.panels = panel + 1 < w.panels ? 2 : 1;
       for (std::size_t p = 0; p < static_cast<std::size_t>(args.panels); ++p) {
-        std::uint8_t* target = scratch.quads.get() + p * panel_bytes;
-        table.unpack[0](w.bytes.get() + ((panel + p) * w.blocks + block) * w.block_bytes(), blocks,
-                        target);
-        std::memset(target + bytes, 0, panel_bytes - bytes);
+        unpack(table, w, panel + p, {block, blocks}, scratch.quads.get() + p * panel_bytes,
+               panel_bytes);
         terms.scales[p] = w.group_scales.data() + ((panel + p) * groups + g) * kPanelRows;
       }
       for (std::size_t row = 0; row < part.rows; row += kGroupRows) {
@@ -396,9 +405,7 @@ void add_groups(const kernels::Table& table, std::size_t depth, const detail::Cp
     const std::size_t block = g * w.group_blocks();
     const std::size_t blocks = std::min(at_once * w.group_blocks(), w.blocks - block);
     args.quad_count = blocks * kQuadsOfBlock;
-    const std::size_t panel_bytes = (args.quad_count + kernels::kQuadGroup - 1) /
-                                    kernels::kQuadGroup * kernels::kQuadGroup * kQuadBytes;
-    const std::size_t bytes = args.quad_count * kQuadBytes;
+    const std::size_t panel_bytes = padded_quads(args.quad_count) * kQuadBytes;
     args.y = y.codes.get() + part.first_row * y.stride + block * kernels::kBlockCols[0];
     args.y_sums = group_sums.sums.data() + g * group_sums.rows + part.first_row;
     args.first = g == 0;
@@ -407,9 +414,7 @@ void add_groups(const kernels::Table& table, std::size_t depth, const detail::Cp
       args.panels = panel + 1 < w.panels ? 2 : 1;
       for (std::size_t p = 0; p < static_cast<std::size_t>(args.panels); ++p) {
         std::uint8_t* target = scratch.quads.get() + p * panel_bytes;
-        table.unpack[0](w.bytes.get() + ((panel + p) * w.blocks + block) * w.block_bytes(), blocks,
-                        target);
-        std::memset(target + bytes, 0, panel_bytes - bytes);
+        unpack(table, w, panel + p, {block, blocks}, target, panel_bytes);
         args.quads[p] = target;
         args.scales[p] = w.group_scales.data() + ((panel + p) * groups + g) * kPanelRows;
       }

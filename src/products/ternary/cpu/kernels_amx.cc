@@ -15,27 +15,63 @@ struct alignas(64) TileConfig {
 };
 
 constexpr size_t kTileQuads = 16;  // 64 columns
+constexpr size_t kTileRows = 32;   // of activations, and of two panels
 constexpr size_t kAhead = 128;     // bytes: two steps
+constexpr size_t kSumsStride = 2 * kPanelRows * sizeof(int32_t);
+
+inline __attribute__((always_inline)) void zero_sums() {
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+}
+
+// Tiles 0 to 3 are sums of 32 activation rows by 32 weights' rows, 4 and 5 activations (signed),
+// 6 and 7 quad rows (unsigned): sums[m][n] += sum over q and i of y[m][4q + i] * quads[q][4n + i],
+// for q in [begin, end). `two`: panels.
+inline __attribute__((always_inline)) void multiply(const uint8_t* const (&quads)[2], bool two,
+                                                    size_t begin, size_t end, const int8_t* y,
+                                                    size_t y_stride) {
+  for (size_t q = begin; q < end; q += kTileQuads) {
+    // The activations come from the second-level cache, a line of each row, which the hardware
+    // does not foresee; the quad rows stay in the first.
+    for (size_t row = 0; row < kTileRows; ++row) {
+      _mm_prefetch(reinterpret_cast<const char*>(y + row * y_stride + 4 * q) + kAhead, _MM_HINT_T0);
+    }
+    _tile_loadd(4, y + 4 * q, y_stride);
+    _tile_loadd(6, quads[0] + q * kQuadBytes, kQuadBytes);
+    _tile_dpbsud(0, 4, 6);
+    _tile_loadd(5, y + 16 * y_stride + 4 * q, y_stride);
+    _tile_dpbsud(2, 5, 6);
+    if (two) {
+      _tile_loadd(7, quads[1] + q * kQuadBytes, kQuadBytes);
+      _tile_dpbsud(1, 4, 7);
+      _tile_dpbsud(3, 5, 7);
+    }
+  }
+}
+
+inline __attribute__((always_inline)) void store_sums(int32_t* sums, bool two) {
+  int32_t* sums1 = sums + 16 * 2 * kPanelRows;
+  _tile_stored(0, sums, kSumsStride);
+  _tile_stored(2, sums1, kSumsStride);
+  if (two) {
+    _tile_stored(1, sums + 16, kSumsStride);
+    _tile_stored(3, sums1 + 16, kSumsStride);
+  }
+}
 
 }  // namespace
 
-// Tiles 0 to 3 are sums of 32 activation rows by 32 weights' rows, 4 and 5 activations (signed),
-// 6 and 7 quad rows (unsigned): sums[m][n] += sum over q and i of y[m][4q + i] * quads[q][4n + i].
 void amx_gemm(const GemmArgs& a) {
   const TileConfig config;
   _tile_loadconfig(&config);
-  constexpr size_t kSumsStride = 32 * sizeof(int32_t);
   const bool two = a.panels == 2;
-  for (size_t m = 0; m < a.rows; m += 32) {
-    const int8_t* y0 = a.y + m * a.y_stride;
-    const int8_t* y1 = y0 + 16 * a.y_stride;
+  for (size_t m = 0; m < a.rows; m += kTileRows) {
     int32_t* sums0 = a.sums + m * 32;
     int32_t* sums1 = sums0 + 16 * 32;
     if (a.first) {
-      _tile_zero(0);
-      _tile_zero(1);
-      _tile_zero(2);
-      _tile_zero(3);
+      zero_sums();
     } else {
       _tile_loadd(0, sums0, kSumsStride);
       _tile_loadd(2, sums1, kSumsStride);
@@ -44,30 +80,8 @@ void amx_gemm(const GemmArgs& a) {
         _tile_loadd(3, sums1 + 16, kSumsStride);
       }
     }
-    for (size_t q = 0; q < a.quad_count; q += kTileQuads) {
-      // The activations come from the second-level cache, a line of each row, which the hardware
-      // does not foresee; the quad rows stay in the first.
-      for (size_t row = 0; row < 32; ++row) {
-        _mm_prefetch(reinterpret_cast<const char*>(y0 + row * a.y_stride + 4 * q) + kAhead,
-                     _MM_HINT_T0);
-      }
-      _tile_loadd(4, y0 + 4 * q, a.y_stride);
-      _tile_loadd(6, a.quads[0] + q * kQuadBytes, kQuadBytes);
-      _tile_dpbsud(0, 4, 6);
-      _tile_loadd(5, y1 + 4 * q, a.y_stride);
-      _tile_dpbsud(2, 5, 6);
-      if (two) {
-        _tile_loadd(7, a.quads[1] + q * kQuadBytes, kQuadBytes);
-        _tile_dpbsud(1, 4, 7);
-        _tile_dpbsud(3, 5, 7);
-      }
-    }
-    _tile_stored(0, sums0, kSumsStride);
-    _tile_stored(2, sums1, kSumsStride);
-    if (two) {
-      _tile_stored(1, sums0 + 16, kSumsStride);
-      _tile_stored(3, sums1 + 16, kSumsStride);
-    }
+    multiply(a.quads, two, 0, a.quad_count, a.y + m * a.y_stride, a.y_stride);
+    store_sums(sums0, two);
   }
   // A thread with live tile state is slower to switch and keeps the core's tile unit powered.
   _tile_release();
@@ -75,43 +89,7 @@ void amx_gemm(const GemmArgs& a) {
 
 namespace {
 
-constexpr size_t kTileRows = 32;  // of activations, and of two panels
 using Sums = int32_t[kTileRows * 2 * kPanelRows];
-
-// sums = the products of the quads [begin, end) with these rows.
-template <int panels>
-void multiply_group(const GroupedGemmArgs& a, size_t begin, size_t end, const int8_t* y,
-                    Sums& sums) {
-  constexpr size_t kStride = 2 * kPanelRows * sizeof(int32_t);
-  const int8_t* y1 = y + 16 * a.y_stride;
-  int32_t* sums1 = sums + 16 * 2 * kPanelRows;
-  _tile_zero(0);
-  _tile_zero(1);
-  _tile_zero(2);
-  _tile_zero(3);
-  for (size_t q = begin; q < end; q += kTileQuads) {
-    for (size_t row = 0; row < kTileRows; ++row) {  // as in amx_gemm()
-      _mm_prefetch(reinterpret_cast<const char*>(y + row * a.y_stride + 4 * q) + kAhead,
-                   _MM_HINT_T0);
-    }
-    _tile_loadd(4, y + 4 * q, a.y_stride);
-    _tile_loadd(6, a.quads[0] + q * kQuadBytes, kQuadBytes);
-    _tile_dpbsud(0, 4, 6);
-    _tile_loadd(5, y1 + 4 * q, a.y_stride);
-    _tile_dpbsud(2, 5, 6);
-    if constexpr (panels == 2) {
-      _tile_loadd(7, a.quads[1] + q * kQuadBytes, kQuadBytes);
-      _tile_dpbsud(1, 4, 7);
-      _tile_dpbsud(3, 5, 7);
-    }
-  }
-  _tile_stored(0, sums, kStride);
-  _tile_stored(2, sums1, kStride);
-  if constexpr (panels == 2) {
-    _tile_stored(1, sums + 16, kStride);
-    _tile_stored(3, sums1 + 16, kStride);
-  }
-}
 
 template <int panels>
 void add_group(const GroupedGemmArgs& a, size_t group, const Sums& sums, size_t m, size_t rows) {
@@ -143,8 +121,10 @@ void gemm_groups_of_panels(const GroupedGemmArgs& a) {
     size_t group = 0;
     for (size_t quad = 0; quad < a.quad_count; quad += a.group_quads, ++group) {
       const size_t left = a.quad_count - quad;
-      multiply_group<panels>(a, quad, quad + (left < a.group_quads ? left : a.group_quads), y,
-                             sums[group % 2]);
+      const size_t end = quad + (left < a.group_quads ? left : a.group_quads);
+      zero_sums();
+      multiply(a.quads, panels == 2, quad, end, y, a.y_stride);
+      store_sums(sums[group % 2], panels == 2);
       if (group > 0) add_group<panels>(a, group - 1, sums[(group - 1) % 2], m, rows);
     }
     add_group<panels>(a, group - 1, sums[(group - 1) % 2], m, rows);
