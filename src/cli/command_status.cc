@@ -61,9 +61,10 @@ Result<KeptResults> read_kept_results(Host& host, const std::string& path) {
   return std::unexpected(text.error());
 }
 
-Result<KeptResults> kept_of_seen_machine(const Globals& globals, const std::string& path) {
+Result<KeptResults> kept_of_seen_machine(Host& host, const Globals& globals,
+                                         const std::string& path) {
   if (globals.replay && path == kKeptResultsFile) return KeptResults{};
-  return read_kept_results(*make_live_host(), path);
+  return read_kept_results(host, path);
 }
 
 Present present_now(Host& host, double valid_s) {

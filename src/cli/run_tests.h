@@ -55,7 +55,8 @@ Result<void> keep_results(const std::optional<std::string>& file, const Report& 
 // What they kept; empty before the first run has written the file.
 Result<KeptResults> read_kept_results(Host& host, const std::string& path);
 // Of the machine that is looked at: this machine's own file says nothing about a recorded one.
-Result<KeptResults> kept_of_seen_machine(const Globals& globals, const std::string& path);
+Result<KeptResults> kept_of_seen_machine(Host& host, const Globals& globals,
+                                         const std::string& path);
 Present present_now(Host& host, double valid_s);
 // What this file's results are worth on this machine now.
 Result<StatusReport> read_status(Host& host, const std::string& file, double valid_s);

@@ -106,7 +106,8 @@ Result<int> run_exporter(const ExporterCommand& options) {
       .interval = to_milliseconds(options.interval_s),
       .limit = kLongestSample,
       .judge = [&](Machine machine) { return judge(std::move(machine), policy, rules); },
-      .read_kept = [&] { return kept_of_seen_machine(options.globals, options.state); }};
+      .read_kept =
+          [&] { return kept_of_seen_machine(*make_live_host(), options.globals, options.state); }};
   if (options.once) return print_once(options, std::move(sampling));
   auto server = TRY(exporter::HttpServer::listen(address));
   catch_interrupts();

@@ -47,7 +47,7 @@ Result<Report> look_at_node(const NodeOptions& options) {
 
 Result<StatusReport> status_of_node(const NodeOptions& options) {
   const auto host = make_live_host();
-  return status_of(TRY(kept_of_seen_machine(options.globals, options.state)),
+  return status_of(TRY(kept_of_seen_machine(*host, options.globals, options.state)),
                    present_now(*host, options.valid_s));
 }
 

@@ -211,6 +211,7 @@ TEST(PackManifest, TheNameTimeAndArgumentsOfAModelHaveBounds) {
   EXPECT_EQ(for_seconds(86'400), "");
   EXPECT_EQ(for_seconds(0), "its program may not take 0 s");
   EXPECT_EQ(for_seconds(86'401), "its program may not take 86401 s");
+  EXPECT_EQ(for_seconds(UINT64_MAX), "its program may not take 18446744073709551615 s");
   const auto called = [&](const std::string& argument) {
     return with([&](Model& model) { model.load[1] = argument; });
   };

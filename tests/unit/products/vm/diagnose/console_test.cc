@@ -142,6 +142,7 @@ TEST(VmConsole, ACauseOfTheDoctorHasTheCureOfAGuest) {
   }
 }
 
+// docs/xids.md
 TEST(VmConsole, AnXidIsToldByItsCode) {
   const auto report = read_console("NVRM: Xid (PCI:0000:01:00): 48, pid=1, name=x\n");
   ASSERT_EQ(report.findings.size(), 1u);
