@@ -22,6 +22,7 @@ def run(*command, expect=None, env=None):
 
 def need(condition, text):
     if not condition:
+        sys.stdout.flush()  # The reason comes last, for the table shows the last line.
         sys.exit("not so: " + text)
 
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <new>
 #include <vector>
 
 #include "gpuready/ternary.h"
@@ -28,6 +29,23 @@ struct FreeOrKeep {
 };
 using PackedBytes = std::unique_ptr<std::uint8_t[], FreeOrKeep>;
 void* allocate_aligned(std::size_t bytes, bool zeroed = true);
+// For vectors that kernels read from end to end.
+template <class T>
+struct AlignedAllocator {
+  using value_type = T;
+  AlignedAllocator() = default;
+  template <class Other>
+  AlignedAllocator(const AlignedAllocator<Other>&) {}
+  T* allocate(std::size_t count) {
+    void* memory = allocate_aligned(count * sizeof(T), false);
+    if (memory == nullptr) throw std::bad_alloc();
+    return static_cast<T*>(memory);
+  }
+  void deallocate(T* memory, std::size_t) { std::free(memory); }
+  bool operator==(const AlignedAllocator&) const = default;
+};
+template <class T>
+using AlignedVector = std::vector<T, AlignedAllocator<T>>;
 
 // Of the panels of saved weights, `count` of one size; against damage and not against malice.
 std::uint64_t saved_contents_hash(std::span<const std::byte> panels, std::size_t count,
@@ -46,7 +64,7 @@ struct CpuWeights {
   std::vector<float> scales;       // a row each: what its sum and the step are multiplied by
   // Where scales are by group: [panels][groups()][16], padded with 0. A row of one scale has 1 here
   // and its scale above, so that it is multiplied by the rule of rows; any other row has 1 above.
-  std::vector<float> group_scales;
+  AlignedVector<float> group_scales;
   // In magnitude, what a step is multiplied by: of rows of one scale that, of others what sums of
   // groups' terms can be.
   float greatest_scale = 0;

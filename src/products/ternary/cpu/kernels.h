@@ -68,6 +68,11 @@ void by_streams(const Reading& reading, size_t panels, const Of& of) {
     for (; panel + 2 <= panels; panel += 2) of.template operator()<2>(panel);
   for (; panel < panels; ++panel) of.template operator()<1>(panel);
 }
+
+// How far ahead of a group's scales those of the codes are that lie so many bytes ahead.
+inline size_t scales_ahead(size_t ahead_bytes, size_t group_blocks) {
+  return ahead_bytes / (group_blocks * kQuadBytes) * kPanelRows;
+}
 }  // namespace
 
 struct GemmArgs {

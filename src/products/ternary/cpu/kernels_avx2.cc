@@ -50,7 +50,8 @@ void gemv_two_bit_panels(const Args& a, size_t panel) {
   } else {
     for (auto& sums : total_of) sums[0] = sums[1] = _mm256_set1_epi32(-a.y_sum);
   }
-  size_t group = 0;
+  size_t group = 0, ahead_scales = 0;
+  if constexpr (grouped) ahead_scales = scales_ahead(a.reading.ahead_bytes, a.group_blocks);
   for (size_t left = a.blocks; left > 0; ++group) {
     size_t of_group = left;
     if constexpr (grouped) {
@@ -84,7 +85,9 @@ void gemv_two_bit_panels(const Args& a, size_t panel) {
     }
     if constexpr (grouped) {
       for (size_t s = 0; s < streams; ++s) {
-        add_term(values[s], total_of[s], a.scales + ((panel + s) * a.groups + group) * kPanelRows);
+        const float* scales = a.scales + ((panel + s) * a.groups + group) * kPanelRows;
+        _mm_prefetch(reinterpret_cast<const char*>(scales + ahead_scales), _MM_HINT_T0);
+        add_term(values[s], total_of[s], scales);
       }
     }
   }
@@ -197,6 +200,17 @@ void gemm(const GemmArgs& a) {
   }
 }
 
+// In 16 bits: the greatest group has kGemmQuads.
+struct GroupSum {
+  static __m256i begin(int32_t) { return _mm256_setzero_si256(); }
+  static __m256i add(__m256i sum, __m256i w, __m256i y) {
+    return _mm256_add_epi16(sum, _mm256_maddubs_epi16(w, y));
+  }
+  static __m256i end(__m256i sum, int32_t y_sum) {
+    return _mm256_sub_epi32(widen(sum), _mm256_set1_epi32(y_sum));
+  }
+};
+
 }  // namespace
 
 const Table kAvx2{{gemv_two_bit, gemv_three_trits},
@@ -210,6 +224,7 @@ const Table kAvx2{{gemv_two_bit, gemv_three_trits},
                   scale_values,
                   sum_codes,
                   store_values,
-                  &kAvx2Lookup};
+                  &kAvx2Lookup,
+                  multiply_groups<GroupSum, 4>};
 
 }  // namespace gpuready::ternary::kernels

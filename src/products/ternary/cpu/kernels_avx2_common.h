@@ -32,6 +32,52 @@ inline void store_values(float* out, const __m256 (&values)[2]) {
   _mm256_storeu_ps(out + 8, values[1]);
 }
 
+// Rows of activations times one panel, whose groups' terms are added. Sum: how a group's products
+// are summed, which begins with a row's y_sum and ends with 32 bits less it.
+template <class Sum, size_t rows>
+void multiply_groups_of_rows(const GroupedGemmArgs& a, int panel, size_t m) {
+  const int8_t* y = a.y + m * a.y_stride;
+  const int32_t* y_sums = a.y_sums + m;
+  const float* scales = a.scales[panel];
+  float* values = a.values + m * 32 + panel * kPanelRows;
+  bool first = a.first;
+  for (size_t quad = 0; quad < a.quad_count; y_sums += a.y_sums_stride, scales += kPanelRows) {
+    __m256i sum[rows][2];
+    for (size_t r = 0; r < rows; ++r) sum[r][0] = sum[r][1] = Sum::begin(y_sums[r]);
+    const size_t left = a.quad_count - quad;
+    const size_t end = quad + (left < a.group_quads ? left : a.group_quads);
+    for (; quad < end; ++quad, y += 4) {
+      const uint8_t* w = a.quads[panel] + quad * kQuadBytes;
+      const __m256i w0 = load(w), w1 = load(w + 32);
+#pragma GCC unroll 6
+      for (size_t r = 0; r < rows; ++r) {
+        const __m256i four = broadcast(y + r * a.y_stride);
+        sum[r][0] = Sum::add(sum[r][0], w0, four);
+        sum[r][1] = Sum::add(sum[r][1], w1, four);
+        asm("" : "+x"(sum[r][0]), "+x"(sum[r][1]));  // else GCC copies each sum twice a step
+      }
+    }
+#pragma GCC unroll 6
+    for (size_t r = 0; r < rows; ++r) {
+      float* at = values + r * 32;
+      __m256 value[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
+      if (!first) value[0] = _mm256_loadu_ps(at), value[1] = _mm256_loadu_ps(at + 8);
+      add_term(value, {Sum::end(sum[r][0], y_sums[r]), Sum::end(sum[r][1], y_sums[r])}, scales);
+      store_values(at, value);
+    }
+    first = false;
+  }
+}
+template <class Sum, size_t rows>
+void multiply_groups(const GroupedGemmArgs& a) {
+  for (int panel = 0; panel < a.panels; ++panel) {
+    size_t m = 0;
+    for (; m + rows <= a.rows; m += rows) multiply_groups_of_rows<Sum, rows>(a, panel, m);
+    for (; m + 2 <= a.rows; m += 2) multiply_groups_of_rows<Sum, 2>(a, panel, m);
+    if (m < a.rows) multiply_groups_of_rows<Sum, 1>(a, panel, m);
+  }
+}
+
 // The triples of one kind of 32 places of a block.
 template <int kind>
 inline __m256i triple(const uint8_t* place) {

@@ -25,7 +25,8 @@ void gemv_two_bit_panels(const Args& a, size_t panel) {
   } else {
     for (__m512& value : values) value = _mm512_setzero_ps();
   }
-  size_t group = 0;
+  size_t group = 0, ahead_scales = 0;
+  if constexpr (grouped) ahead_scales = scales_ahead(a.reading.ahead_bytes, a.group_blocks);
   for (size_t left = a.blocks; left > 0; ++group) {
     size_t most = kTwoBitBlocks;
     if constexpr (grouped) {
@@ -63,8 +64,9 @@ void gemv_two_bit_panels(const Args& a, size_t panel) {
     left -= now;
     if constexpr (grouped) {
       for (size_t s = 0; s < streams; ++s) {
-        const __m512 scales =
-            _mm512_loadu_ps(a.scales + ((panel + s) * a.groups + group) * kPanelRows);
+        const float* of_group = a.scales + ((panel + s) * a.groups + group) * kPanelRows;
+        prefetch(of_group + ahead_scales);
+        const __m512 scales = _mm512_loadu_ps(of_group);
         values[s] = _mm512_add_ps(values[s], _mm512_mul_ps(_mm512_cvtepi32_ps(total[s]), scales));
       }
     }
@@ -199,18 +201,10 @@ void gemm_panels(const GemmArgs& a) {
 
 void gemm(const GemmArgs& a) { a.panels == 2 ? gemm_panels<2>(a) : gemm_panels<1>(a); }
 
-template <int rows, int panels>
+template <size_t rows, size_t panels>
 void multiply_groups_of_rows(const GroupedGemmArgs& a, size_t m) {
   const int8_t* y = a.y + m * a.y_stride;
   const int32_t* y_sums = a.y_sums + m;
-  float* values = a.values + m * 32;
-  __m512 value[rows][panels];
-  for (size_t r = 0; r < rows; ++r) {
-    for (size_t p = 0; p < panels; ++p) {
-      value[r][p] =
-          a.first ? _mm512_setzero_ps() : _mm512_loadu_ps(values + r * 32 + p * kPanelRows);
-    }
-  }
   size_t quad = 0;
   for (size_t group = 0; quad < a.quad_count; ++group, y_sums += a.y_sums_stride) {
     __m512i sum[rows][panels];
@@ -222,7 +216,7 @@ void multiply_groups_of_rows(const GroupedGemmArgs& a, size_t m) {
     for (; quad < end; ++quad, y += 4) {
       __m512i w[panels];
       for (size_t p = 0; p < panels; ++p) w[p] = load(a.quads[p] + quad * kQuadBytes);
-#pragma GCC unroll 6
+#pragma GCC unroll 12
       for (size_t r = 0; r < rows; ++r) {
         const __m512i four = broadcast(y + r * a.y_stride);
         for (size_t p = 0; p < panels; ++p) {
@@ -231,28 +225,26 @@ void multiply_groups_of_rows(const GroupedGemmArgs& a, size_t m) {
         }
       }
     }
+    const bool first = a.first && group == 0;
     for (size_t p = 0; p < panels; ++p) {
       const __m512 scales = _mm512_loadu_ps(a.scales[p] + group * kPanelRows);
-#pragma GCC unroll 6
-      for (size_t r = 0; r < rows; ++r) {
-        value[r][p] =
-            _mm512_add_ps(value[r][p], _mm512_mul_ps(_mm512_cvtepi32_ps(sum[r][p]), scales));
+      float* values = a.values + m * 32 + p * kPanelRows;
+#pragma GCC unroll 12
+      for (size_t r = 0; r < rows; ++r, values += 32) {
+        const __m512 before = first ? _mm512_setzero_ps() : _mm512_loadu_ps(values);
+        const __m512 term = _mm512_mul_ps(_mm512_cvtepi32_ps(sum[r][p]), scales);
+        _mm512_storeu_ps(values, _mm512_add_ps(before, term));
       }
-    }
-  }
-  for (size_t r = 0; r < rows; ++r) {
-    for (size_t p = 0; p < panels; ++p) {
-      _mm512_storeu_ps(values + r * 32 + p * kPanelRows, value[r][p]);
     }
   }
 }
 
-template <int panels>
+template <size_t panels>
 void gemm_groups_of_panels(const GroupedGemmArgs& a) {
   size_t m = 0;
-  for (; m + 6 <= a.rows; m += 6) multiply_groups_of_rows<6, panels>(a, m);
-  for (; m + 2 <= a.rows; m += 2) multiply_groups_of_rows<2, panels>(a, m);
-  if (m < a.rows) multiply_groups_of_rows<1, panels>(a, m);
+  for (; m + 12 <= a.rows; m += 12) multiply_groups_of_rows<12, panels>(a, m);
+  for (; m + 4 <= a.rows; m += 4) multiply_groups_of_rows<4, panels>(a, m);
+  for (; m < a.rows; ++m) multiply_groups_of_rows<1, panels>(a, m);
 }
 
 void gemm_groups(const GroupedGemmArgs& a) {

@@ -18,9 +18,7 @@ inline __m512i broadcast(const int8_t* y) {
 }
 inline __m512i dot(__m512i sum, __m512i w, __m512i y) { return _mm512_dpbusd_epi32(sum, w, y); }
 inline __m512i add(__m512i a, __m512i b) { return _mm512_add_epi32(a, b); }
-inline void prefetch(const uint8_t* p) {
-  _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0);
-}
+inline void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
 
 inline __m512i line(const uint8_t* block, int i) { return load(block + kQuadBytes * i); }
 // In each byte the bits of `first` where `mask` has ones, and those of `second` elsewhere.

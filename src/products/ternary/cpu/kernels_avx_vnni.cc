@@ -19,6 +19,8 @@ constexpr size_t kTwoBitBlocks = 16384;
 template <class Args>
 void gemv_two_bit(const Args& a) {
   constexpr bool grouped = Args::kGrouped;
+  size_t ahead_scales = 0;
+  if constexpr (grouped) ahead_scales = scales_ahead(kAhead, a.group_blocks);
   const __m256i masks[4] = {_mm256_set1_epi8(0x03), _mm256_set1_epi8(0x0C), _mm256_set1_epi8(0x30),
                             _mm256_set1_epi8(static_cast<char>(0xC0))};
   for (size_t panel = 0; panel < a.panels; ++panel) {
@@ -54,7 +56,9 @@ void gemv_two_bit(const Args& a) {
       }
       left -= now;
       if constexpr (grouped) {
-        add_term(values, total, a.scales + (panel * a.groups + group) * kPanelRows);
+        const float* scales = a.scales + (panel * a.groups + group) * kPanelRows;
+        _mm_prefetch(reinterpret_cast<const char*>(scales + ahead_scales), _MM_HINT_T0);
+        add_term(values, total, scales);
       }
     }
     if constexpr (grouped) {
@@ -148,6 +152,12 @@ void gemm(const GemmArgs& a) {
   }
 }
 
+struct GroupSum {
+  static __m256i begin(int32_t y_sum) { return _mm256_set1_epi32(-y_sum); }
+  static __m256i add(__m256i sum, __m256i w, __m256i y) { return dot(sum, w, y); }
+  static __m256i end(__m256i sum, int32_t) { return sum; }
+};
+
 }  // namespace
 
 const Table kAvxVnni{{gemv_two_bit, gemv_three_trits},
@@ -161,6 +171,7 @@ const Table kAvxVnni{{gemv_two_bit, gemv_three_trits},
                      scale_values,
                      sum_codes,
                      store_values,
-                     nullptr};
+                     nullptr,
+                     multiply_groups<GroupSum, 6>};
 
 }  // namespace gpuready::ternary::kernels

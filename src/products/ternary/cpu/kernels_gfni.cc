@@ -24,6 +24,7 @@ void gemv_panels(const GroupedGemvArgs& a, size_t panel) {
   const int8_t* y = a.y;
   __m512 values[streams];
   for (__m512& value : values) value = _mm512_setzero_ps();
+  const size_t ahead_scales = scales_ahead(a.reading.ahead_bytes, a.group_blocks);
   size_t left = a.blocks;
   for (size_t group = 0; group < a.groups; ++group, scales += kPanelRows) {
     __m512i sum[streams][kSums];
@@ -32,9 +33,8 @@ void gemv_panels(const GroupedGemvArgs& a, size_t panel) {
       if constexpr (kSums == 2) stream[1] = _mm512_setzero_si512();
     }
     // Behind a panel's end are the panels that come after these.
-    const size_t ahead =
-        a.reading.ahead_bytes +
-        (left * kQuadBytes > a.reading.ahead_bytes ? 0 : (streams - 1) * panel_bytes);
+    const size_t behind = left * kQuadBytes > a.reading.ahead_bytes ? 0 : streams - 1;
+    const size_t ahead = a.reading.ahead_bytes + behind * panel_bytes;
     const auto add_block = [&] {
       const __m512i quads[4] = {broadcast(y), broadcast(y + 4), broadcast(y + 8),
                                 broadcast(y + 12)};
@@ -65,7 +65,9 @@ void gemv_panels(const GroupedGemvArgs& a, size_t panel) {
     for (size_t s = 0; s < streams; ++s) {
       __m512i total = sum[s][0];
       if constexpr (kSums == 2) total = add(total, sum[s][1]);
-      const __m512 scale = _mm512_loadu_ps(scales + s * a.groups * kPanelRows);
+      const float* of_group = scales + s * a.groups * kPanelRows;
+      prefetch(of_group + ahead_scales + behind * a.groups * kPanelRows);
+      const __m512 scale = _mm512_loadu_ps(of_group);
       values[s] = _mm512_add_ps(values[s], _mm512_mul_ps(_mm512_cvtepi32_ps(total), scale));
     }
   }
