@@ -77,8 +77,9 @@ struct CpuEngine {
 
   explicit CpuEngine(std::unique_ptr<Workers> w)
       : workers(std::move(w)), scratch(workers->count()), shares(workers->count()) {}
-  // In a forked process the threads are gone and whoever held the mutex is too: a call works alone,
-  // with memory of its own, and what belongs to the threads is never touched or freed.
+  // In a forked process the threads are gone and whoever held the mutex is too: a call works
+  // without threads, with memory of its own, and what belongs to the threads is never touched or
+  // freed.
   bool forked() const { return made_at_fork != fork_count(); }
   ~CpuEngine() {
     if (forked()) (void)workers.release();
@@ -87,7 +88,7 @@ struct CpuEngine {
 
 // What one call works with.
 struct Crew {
-  Workers* workers;  // null: the caller's thread alone
+  Workers* workers;  // null: only the caller's thread
   std::span<Scratch> scratch;
   std::span<Share> shares;
   ReadingChoice* reading;
@@ -117,7 +118,8 @@ inline Result<void> all_done(bool done, const StopSignal& stop) {
 double product_ns(Tier tier, const detail::CpuWeights& w, std::size_t rows);
 double quantise_ns(FloatType type, std::size_t rows, std::size_t cols);  // of activations
 
-// Quantises rows of values (Activations::quantise) by the engine's threads, or without one alone.
+// Quantises rows of values (Activations::quantise) by the engine's threads, or without an engine by
+// the caller's.
 Result<std::shared_ptr<detail::ActivationRows>> quantise_rows(detail::CpuEngine* engine,
                                                               const FloatView& values,
                                                               std::int64_t rows, std::int64_t cols);

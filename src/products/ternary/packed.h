@@ -19,7 +19,7 @@ struct FreeAligned {
 };
 template <class T>
 using AlignedArray = std::unique_ptr<T[], FreeAligned>;
-// Packed bytes that are ours, or a caller's, which are left alone and kept by their keeper.
+// Packed bytes that are ours, or a caller's, which are not freed; their keeper keeps them.
 struct FreeOrKeep {
   bool ours = true;
   std::shared_ptr<const void> keeper = nullptr;

@@ -7,7 +7,7 @@
 
 namespace gpuready::ternary::kernels {
 
-// The packed layout, the same for all tiers. A panel is 16 rows. A "quad row" is 64 bytes, of which
+// The packed layout, the same for all tiers. A panel is 16 rows. A "quad row" is 64 bytes:
 // byte 4 * r + i is of row r of the panel and of the quad's column i: 16 rows by 4 columns, what
 // one dot-product instruction takes with 4 activations broadcast. Codes are w + 1; padding holds
 // code 1, and activations are padded with zeros.
@@ -69,7 +69,7 @@ void by_streams(const Reading& reading, size_t panels, const Of& of) {
   for (; panel < panels; ++panel) of.template operator()<1>(panel);
 }
 
-// How far ahead of a group's scales those of the codes are that lie so many bytes ahead.
+// Scales of codes that lie `ahead_bytes` ahead are this far ahead of a group's.
 inline size_t scales_ahead(size_t ahead_bytes, size_t group_blocks) {
   return ahead_bytes / (group_blocks * kQuadBytes) * kPanelRows;
 }

@@ -107,7 +107,7 @@ void gemv_two_bit(const Args& a) {
              [&]<int streams>(size_t panel) { gemv_two_bit_panels<streams>(a, panel); });
 }
 
-// Three trits: digits are fields too, of which the middle one counts four times. A block has eight
+// Three trits: digits are fields too; the middle one counts four times. A block has eight
 // triples: two blocks reach -32768 at the worst, which fits.
 constexpr size_t kThreeTritBlocks = 2;
 

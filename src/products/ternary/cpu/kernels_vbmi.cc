@@ -34,7 +34,7 @@ struct Look {
 
 struct Digits {
   static constexpr unsigned kShift = 0;
-  // The upper bits of two lines, of which two triples each have some.
+  // The upper bits of two lines: two triples each have some of them.
   struct Joined {
     __m512i line1, line3;
   };

@@ -91,7 +91,8 @@ static_assert(static_cast<int>(OutputType::int32) == static_cast<int>(CudaOutput
               static_cast<int>(OutputType::bf16) == static_cast<int>(CudaOutput::bf16) &&
               static_cast<int>(OutputType::f16) == static_cast<int>(CudaOutput::f16));
 
-// Runs `work(engine)` alone on a side. What a call was given must be of the same engine's device.
+// Runs `work(engine)` while nothing else runs on a side. What a call was given must be of the same
+// engine's device.
 template <class Work>
 auto alone(CudaState& state, detail::CudaSide& side, const Work& work)
     -> decltype(work(*side.engine)) {

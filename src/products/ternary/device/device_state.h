@@ -14,7 +14,7 @@
 
 namespace gpuready::ternary::detail {
 
-// When a device that fails is left alone, and when it is tried again. Not for several threads at
+// When a device that fails is not used, and when it is tried again. Not for several threads at
 // once.
 class CircuitBreaker {
  public:

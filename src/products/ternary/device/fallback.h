@@ -16,7 +16,7 @@ enum class Blame {
 };
 Blame blame(ErrorKind kind);
 
-// Whether the GPU is tried at all, of which `weights` are needed there (none when quantising).
+// Whether the GPU is tried at all. It needs `weights` there (none when quantising).
 Skip why_not_tried(DeviceState& state, const LoadedWeights* weights);
 // Writes down the reason of a fallback: once for each, not once for each call.
 void tell_skip(DeviceState& state, Skip skip, const LoadedWeights* weights);

@@ -55,14 +55,14 @@ class GpuEngine {
  public:
   // Fails with no_device for an executor that these kernels are not made for.
   static Result<GpuEngine> create(Device& device);
-  // For memory and waiting alone, through another view of a device that has an engine: it loads no
+  // Only for memory and waiting, through another view of a device that has an engine: it loads no
   // code before it is asked to.
   static GpuEngine beside(Device& device) { return GpuEngine(device); }
 
   Device& device() const { return *device_; }
 
   // Complete when they return. From the packed form of the CPU, or from codes. Scales by group
-  // (CUDA alone) have f32 and bf16 products.
+  // (only CUDA) have f32 and bf16 products.
   Result<GpuWeights> load(const PackedWeights& weights);
   Result<GpuWeights> load(const Codes& codes);
   // Weights that meet the same activations, as one whose rows follow each other: one launch makes
@@ -96,7 +96,7 @@ class GpuEngine {
                         const GpuActivations& activations, std::int64_t rows, GpuOutput out,
                         AddressRange workspace = {});
   // As quantise() and multiply(), but in one kernel where that is quicker. check() then reports
-  // the activations what it tells after quantise(); their codes are no one's to use.
+  // the activations what it tells after quantise(); do not use their codes.
   Result<void> multiply(StreamId stream, const GpuWeights& weights, AddressRange values,
                         FloatType type, const GpuActivations& activations, std::int64_t rows,
                         GpuOutput out, AddressRange workspace = {});

@@ -166,7 +166,7 @@ namespace {
 // Shared memory that no one uses, so that no SM has room for more than its share of few blocks: the
 // first SMs that are idle would take them all, while the kernel before still keeps the others busy.
 unsigned spreading_bytes(const DeviceInfo& device, unsigned blocks) {
-  if (gemm_kernel_of(device) != GemmKernel::wgmma) return 0;  // launches overlap there alone
+  if (gemm_kernel_of(device) != GemmKernel::wgmma) return 0;  // launches overlap only there
   // Of an SM's 227 KiB; the driver takes 1 KiB of them for each block, its own exchange is smaller.
   constexpr unsigned kUnitBytes = 226 * 1024, kOtherBytes = 2 * 1024;
   const unsigned share = ceil_div(blocks, device.units);

@@ -16,7 +16,7 @@ namespace gpuready::ternary {
 
 enum class GemmKernel {
   mma,    // mma.sync.m16n8k32, from compute capability 8.0
-  wgmma,  // 9.0 alone
+  wgmma,  // only 9.0
 };
 std::string_view to_string(GemmKernel kernel);  // "int8-mma", "int8-wgmma"
 

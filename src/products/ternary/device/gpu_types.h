@@ -45,7 +45,7 @@ struct GpuValues {
 struct GpuOutput {
   OutputType type = OutputType::f32;
   AddressRange memory;  // exactly as large
-  // [N] and [M][N], added to what is not int32 (CUDA alone); none where they are empty.
+  // [N] and [M][N], added to what is not int32 (only CUDA); none where they are empty.
   struct Addend {
     AddressRange memory = {};
     FloatType type = FloatType::f32;
@@ -70,7 +70,7 @@ struct GpuCall {
   std::int64_t rows;  // M, the first of the activations'
   GpuOutput out;
   AddressRange workspace;  // at least what the product's workspace_bytes() said
-  // For a product that fuses() alone: it quantises these, and writes the activations' rows.
+  // Only for a product that fuses(): it quantises these, and writes the activations' rows.
   GpuValues values = {};
 };
 

@@ -28,7 +28,7 @@ const Candidate* find_candidate(std::span<const Candidate> all, Shape shape, For
 
 // True for type numbers whose tensors can be ternary.
 bool may_be_ternary(std::uint32_t type);
-std::optional<FormatId> certain_format(std::uint32_t type);  // that its number alone stands for
+std::optional<FormatId> certain_format(std::uint32_t type);  // which the number identifies
 
 // The layout of `layouts` that is meant for tensors of this type.
 std::optional<FormatId> layout_for(std::uint32_t type, std::span<const FormatId> layouts);

@@ -10,7 +10,7 @@ namespace {
 // gguf 0.19.0). 36, 37, 38, 39 and 42 are bitnet.cpp's: Eddie-Wang1120/llama.cpp, branch merge-dev,
 // ggml/include/ggml.h has I2_S 36, I8_S 37, TL1 38, TL2 39; the fork that microsoft/BitNet has used
 // since 2026 has TL2 at 42. Elsewhere 36 to 38 were IQ4_NL_4_4, _4_8 and _8_8 for some weeks of
-// 2024 and 39 is MXFP4, so no size follows from these numbers alone.
+// 2024 and 39 is MXFP4, so these numbers do not tell a size.
 constexpr Type kTypes[] = {
     {0, "F32", 1, 4},
     {1, "F16", 1, 2},
@@ -53,7 +53,7 @@ constexpr Type kTypes[] = {
     {40, "NVFP4", 64, 36},
     {41, "Q1_0", 128, 18},
     {42, "TL2", 0, 0},
-    // Of safetensors alone (huggingface/safetensors, safetensors/src/tensor.rs, Dtype); the first
+    // Only of safetensors (huggingface/safetensors, safetensors/src/tensor.rs, Dtype); the first
     // is transformers' packed weights.
     {kPackedU8, "packed U8", 4, 1},
     {kOfSafetensors + 1, "U8", 1, 1},

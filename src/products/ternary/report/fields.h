@@ -116,7 +116,8 @@ FIELDS_OF(ternary::BenchRow) {
   FIELD(form, "How the weights were packed.", {.texts = kForms});
   visit.merged(&T::shape);
   FIELD(timed,
-        "call: from and to host memory. device: on a GPU alone, from quantised activations, with "
+        "call: from and to host memory. device: only the GPU's part, from quantised activations, "
+        "with "
         "weights that its cache does not hold. device-values: the same from activations in f32.",
         {WHEN(it.shape.n > 0)});
   FIELD(samples, "Times taken.", {WHEN(it.status == passed)});
@@ -127,7 +128,7 @@ FIELDS_OF(ternary::BenchRow) {
   DERIVED(operations_per_s, it.operations_per_s(), "2 M N K over the least time.",
           {WHEN(it.status == passed)});
   FIELD(read_bytes_per_s,
-        "Of reading alone in the same run: on a CPU of as many bytes from where the weights are, "
+        "Of only reading, in the same run: on a CPU of as many bytes from where the weights are, "
         "on a GPU of 1 GiB of its memory.",
         {WHEN(it.status == passed)});
   DERIVED(read_share, it.read_share(), "bytes_per_s over read_bytes_per_s.",
@@ -146,7 +147,7 @@ DOCUMENT_OF(TernaryTimes, "ternary-bench", "Times of ternary products",
 
 // ---- convert
 FIELDS_OF(ternary::gguf::TensorNote) {
-  visit.about("note", "What is told of a tensor.");
+  visit.about("note", "What there is to say about a tensor.");
   FIELD(name, "The tensor.", {.always = true, .printable = true});
   visit("reason", &T::text, "Why.", {.always = true, .printable = true});
 }

@@ -37,7 +37,7 @@ struct BenchRow {
   double least_us = 0, median_us = 0;  // of one product
   std::uint64_t samples = 0;
   std::uint64_t weight_bytes = 0;  // read by one product
-  // Of reading alone, measured in this run: on a CPU as many bytes with as many threads, in the
+  // Of only reading, measured in this run: on a CPU as many bytes with as many threads, in the
   // caches as the weights are; on a GPU 1 GiB of its memory.
   std::optional<double> read_bytes_per_s;
 

@@ -21,7 +21,8 @@ double us_since(Clock::time_point start) {
 
 std::atomic<std::uint64_t> sink;
 
-// As fast as loads alone can be asked for: wide ones, with a distance of prefetch that suits most.
+// As fast as loads can be asked for without other work: wide ones, with a distance of prefetch that
+// suits most.
 #if defined(__x86_64__)
 __attribute__((target("avx2")))
 #endif

@@ -1,4 +1,4 @@
-// Times of products on a GPU alone, from and to its memory.
+// Times of only a GPU's part of products, from and to its memory.
 #include <algorithm>
 
 #include "base/clock.h"
@@ -64,7 +64,7 @@ std::optional<double> read_rate(Device& device, StreamId stream, double budget_s
   return best;
 }
 
-// On the device alone, with weights that its cache does not hold.
+// Only the device's part, with weights that its cache does not hold.
 Result<Samples> time_on_device(Device& device, GpuEngine& engine, StreamId stream,
                                const BenchShape& shape, const GpuWeights& weights,
                                std::span<const std::int8_t> codes, Timed timed, double budget_s) {

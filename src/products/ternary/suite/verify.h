@@ -43,14 +43,14 @@ std::vector<Subject> cpu_subjects(unsigned threads = 0);
 std::vector<Subject> gpu_subjects(std::span<const Target> targets = {});
 
 // The checks of a subject, in this order. Each compares bits unless it says otherwise.
-//   packing    every weight alone, through products with unit rows; the packed form unpacked
+//   packing    every weight by itself, through products with unit rows; the packed form unpacked
 //   int32, f32, bf16   outputs of given int8 activations
 //   epilogue   f32, f16 and bf16 outputs to which a bias and a residual are added
 //   values     the same outputs of activations that the device quantises, from f32, f16 and bf16
 //   quantise   weights into every ternary format: bytes
 //   accuracy   normalised mean square error against de-quantised fp32 (a bound, not bits)
 //   refusals   NaN, infinity, wrong sizes: the right error, and no output
-//   cpu        larger products against the CPU's best tier; devices alone
+//   cpu        larger products against the CPU's best tier; only devices
 inline constexpr std::string_view kChecks[] = {"packing",  "int32",  "f32",      "bf16",
                                                "epilogue", "values", "quantise", "accuracy",
                                                "refusals", "cpu"};

@@ -57,7 +57,7 @@ bool round_trip(const EncodedView& view, const Codes& codes, TensorResult& tenso
 // Weights of a tensor that are multiplied at once: its rows are taken in runs, so that memory does
 // not grow with the tensor.
 constexpr std::int64_t kWeightsAtOnce = std::int64_t{4} << 20;
-// All outputs of all forms of this many weights of a file are compared, of the rest f32 alone, by
+// All outputs of all forms of this many weights of a file are compared, of the rest only f32, by
 // one form after the other: files that are made of short rows or small tensors would take several
 // times as long as others of their size.
 constexpr std::int64_t kWeightsInFull = std::int64_t{8} << 20;
