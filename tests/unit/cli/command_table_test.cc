@@ -88,6 +88,20 @@ TEST_F(CommandTable, WhatNamesAFileSaysWhatIsDoneWithIt) {
   });
 }
 
+// docs/bench-run.md: 6 repeats, and up to 20 with --until.
+TEST_F(CommandTable, ABenchmarkRepeatsAStackAsOftenAsTheDocsSay) {
+  unsigned found = 0;
+  each_command(all_commands(), "", [&](const std::string& command, CommandSpec& spec) {
+    for (const Option& option : spec.options) {
+      if (!command.ends_with("bench run") || std::string_view(option.name) != "--repeats") continue;
+      ++found;
+      EXPECT_TRUE(option.help.contains("each stack (default: 6)")) << option.help;
+      EXPECT_TRUE(option.help.contains("maximum (default: 20)")) << option.help;
+    }
+  });
+  EXPECT_EQ(found, 1u);
+}
+
 TEST_F(CommandTable, TimesGpusAndDriversAreWrittenAlikeEverywhere) {
   unsigned times = 0, gpus = 0, drivers = 0;
   each_command(all_commands(), "", [&](const std::string& command, CommandSpec& spec) {

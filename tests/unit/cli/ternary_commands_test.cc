@@ -32,13 +32,14 @@ class TernaryCommands : public testing::Test {
   // One tensor of 2 x 256 weights; of type TQ2_0 with these codes, or f32. `second`: "b.weight" of
   // 256 weights in TQ1_0, too.
   static void write_gguf(const std::string& path, bool is_ternary, std::uint8_t code = 0x64,
-                         bool second = false) {
+                         bool second = false,
+                         const std::vector<std::vector<std::uint8_t>>& metadata = {}) {
     constexpr std::uint32_t kTq1 = 34, kTq2 = 35, kF32 = 0;
     const std::size_t bytes_of = is_ternary ? 2 * 66 : 2 * 256 * 4;
     std::vector<gguf::NewTensor> heads = {
         {"w.weight", 2, {256, 2, 1, 1}, is_ternary ? kTq2 : kF32, bytes_of}};
     if (second) heads.push_back({"b.weight", 2, {256, 1, 1, 1}, kTq1, 54});
-    auto bytes = gguf::head(3, 32, {}, heads);
+    auto bytes = gguf::head(3, 32, metadata, heads);
     if (is_ternary)
       for (int block = 0; block < 2; ++block) {
         bytes.insert(bytes.end(), 64, code);
@@ -135,6 +136,18 @@ TEST_F(TernaryCommands, ConvertNamesWhatIsKept) {
   EXPECT_TRUE(quiet.err.starts_with("gpuready: 1 of 2 tensors are now tq1_0;")) << quiet.err;
 }
 
+// llama.cpp's numbers: 37 is a file of TQ2_0, 36 one of TQ1_0.
+TEST_F(TernaryCommands, ConvertSaysWhatElseChangedUnlessQuiet) {
+  write_gguf("in.gguf", true, 0x64, false, {gguf::u32_record("general.file_type", 37)});
+  const std::string note = "gpuready: general.file_type was 37 and is 36\n";
+  const auto loud = run({"convert", "in.gguf", "loud.gguf", "--to", "tq1_0"});
+  EXPECT_TRUE(loud.err.starts_with(note)) << loud.err;
+  EXPECT_TRUE(loud.err.contains("1 of 1 tensors are now tq1_0;")) << loud.err;
+  const auto quiet = run({"convert", "in.gguf", "quiet.gguf", "--to", "tq1_0", "-q"});
+  EXPECT_TRUE(quiet.err.starts_with("gpuready: 1 of 1 tensors are now tq1_0;")) << quiet.err;
+  EXPECT_EQ(read("loud.gguf"), read("quiet.gguf"));
+}
+
 TEST_F(TernaryCommands, ConvertNamesEachTensorThatCannotBeConverted) {
   write_gguf("in.gguf", true, 0xff);  // codes that the format does not define
   const auto failed = run({"convert", "in.gguf", "out.gguf", "--to", "tq1_0", "-q"});
@@ -142,6 +155,17 @@ TEST_F(TernaryCommands, ConvertNamesEachTensorThatCannotBeConverted) {
   EXPECT_TRUE(failed.err.starts_with("gpuready: cannot convert w.weight: ")) << failed.err;
   EXPECT_TRUE(failed.err.ends_with("gpuready: nothing was written\n")) << failed.err;
   EXPECT_FALSE(fs::exists("out.gguf"));
+  // What would have been kept is named, too.
+  write_gguf("both.gguf", true, 0xff, true);
+  for (const std::vector<std::string>& more : {std::vector<std::string>{}, {"-q"}}) {
+    std::vector<std::string> args = {"convert", "both.gguf", "out.gguf", "--to", "tq1_0"};
+    args.insert(args.end(), more.begin(), more.end());
+    const auto both = run(args);
+    EXPECT_EQ(both.exit, 2);
+    EXPECT_TRUE(both.err.starts_with("gpuready: cannot convert w.weight: ")) << both.err;
+    EXPECT_TRUE(both.err.contains("\ngpuready: kept b.weight: ")) << both.err;
+    EXPECT_TRUE(both.err.ends_with("gpuready: nothing was written\n")) << both.err;
+  }
 }
 
 TEST_F(TernaryCommands, VerifyOfAFileChecksItsTernaryTensors) {

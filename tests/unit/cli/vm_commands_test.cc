@@ -47,6 +47,15 @@ TEST_F(VmCommands, ANameIsCheckedBeforeTheDevices) {
       << "a GPU that no machine has";
 }
 
+TEST_F(VmCommands, OfANameWithoutDevicesThereAreNoArguments) {
+  folder_.write("machine.json",
+                R"({"schema":"gpuready.machine-script","schema_version":1,"files":{}})");
+  const auto none = run({"args", "--for", "web-2", "--replay", at("machine.json")});
+  EXPECT_EQ(none.exit, 3);
+  EXPECT_EQ(none.out, "");
+  EXPECT_TRUE(none.err.contains("web-2: nothing is attached for it")) << none.err;
+}
+
 TEST_F(VmCommands, CollectListShowAndVerifyBundles) {
   const auto collected =
       run({"drivers", "collect", driver("580.65.06"), "-o", at("bundles/580.65.06"), "-q"});

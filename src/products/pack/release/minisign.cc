@@ -53,13 +53,14 @@ const std::uint8_t* pointer(std::string_view text) {
   return reinterpret_cast<const std::uint8_t*>(text.data());
 }
 
+// Nothing where it does not have the size and the first bytes, the algorithm.
 template <class Bytes>
-std::optional<Bytes> decoded(std::string_view text) {
-  auto raw = base64_decode(trim(text));
-  if (!raw || raw->size() != sizeof(Bytes)) return std::nullopt;
+std::optional<Bytes> decoded(std::string_view text, std::string_view algorithm = "") {
+  auto raw = base64_decode(trim(text)).value_or("");
+  if (raw.size() != sizeof(Bytes) || !raw.starts_with(algorithm)) return std::nullopt;
   Bytes bytes;
-  std::memcpy(&bytes, raw->data(), sizeof bytes);
-  sodium_memzero(raw->data(), raw->size());
+  std::memcpy(&bytes, raw.data(), sizeof bytes);
+  sodium_memzero(raw.data(), raw.size());
   return bytes;
 }
 
@@ -112,8 +113,8 @@ std::array<std::uint8_t, 64> prehash(std::string_view content) {
 }
 
 Result<SecretKeyBytes> secret_bytes(std::string_view file, std::string_view name) {
-  const auto bytes = decoded<SecretKeyBytes>(payload(file));
-  if (!bytes || bytes_of(bytes->algorithm) != "Ed" || bytes_of(bytes->checksum) != "B2" ||
+  const auto bytes = decoded<SecretKeyBytes>(payload(file), "Ed");
+  if (!bytes || bytes_of(bytes->checksum) != "B2" ||
       (bytes_of(bytes->derivation) != "Sc" &&
        bytes_of(bytes->derivation) != std::string_view("\0\0", 2)))
     return fail(ErrorKind::bad_input,
@@ -143,8 +144,8 @@ std::string PublicKey::file() const {
 }
 
 Result<PublicKey> parse_public_key(std::string_view text, std::string_view name) {
-  const auto bytes = decoded<PublicKeyBytes>(payload(text));
-  if (!bytes || bytes_of(bytes->algorithm) != "Ed")
+  const auto bytes = decoded<PublicKeyBytes>(payload(text), "Ed");
+  if (!bytes)
     return fail(ErrorKind::bad_input,
                 fmt::format("{}: not a public key in minisign's format", name));
   PublicKey key;
@@ -248,11 +249,11 @@ Result<std::string> verify_signature(const PublicKey& key, std::string_view cont
   if (!start_sodium()) return fail(ErrorKind::io, "this machine gives no random numbers");
   const auto parts = lines(signature_file);
   const auto bytes = parts.size() >= 4 && parts[0].starts_with(kUntrusted)
-                         ? decoded<SignatureBytes>(parts[1])
+                         ? decoded<SignatureBytes>(parts[1], "ED")
                          : std::nullopt;
   const auto comment = bytes ? after_prefix(parts[2], kTrusted) : std::nullopt;
   const auto global = comment ? decoded<std::array<std::uint8_t, 64>>(parts[3]) : std::nullopt;
-  if (!global || bytes_of(bytes->algorithm) != "ED")
+  if (!global)
     return fail(ErrorKind::bad_input,
                 fmt::format("{}.minisig: not a prehashed signature in minisign's format", name));
   if (!std::ranges::equal(bytes->id, key.id))

@@ -17,9 +17,9 @@ struct LastBranch {
 constexpr LastBranch kLastBranches[] = {{3, 9, "470"}, {7, 4, "580"}};
 
 // NVIDIA, "CUDA Compatibility", forward compatibility: capabilities of which all GPUs, and of which
-// no GPUs, are for data centres.
+// no GPUs, are for data centres. Of 5.0 some are: Tesla M10, by its PCI id's chip (GM107).
 constexpr std::pair<int, int> kDataCentre[] = {{6, 0}, {7, 0}, {8, 0}, {9, 0}, {10, 0}, {10, 3}};
-constexpr std::pair<int, int> kNoDataCentre[] = {{5, 0}, {12, 1}};
+constexpr std::pair<int, int> kNoDataCentre[] = {{12, 1}};
 
 // NVIDIA, "cuDNN Support Matrix". Oldest first.
 struct CudnnFloor {

@@ -31,7 +31,7 @@ inline constexpr std::string_view kZstdDriver = "550.54.14", kZstdCuda = "12.4";
 
 // NVIDIA's cuda-compat package brings a newer libcuda over an older driver. Beyond the driver's own
 // CUDA major version it starts on data-centre GPUs alone: cuInit() answers 804 on others. Nothing:
-// GPUs of both kinds have this capability (7.5: T4 and RTX 20).
+// GPUs of both kinds have this capability (7.5: T4 and RTX 20; 5.0: Tesla M10 and GTX 750).
 std::optional<bool> starts_with_cuda_compat(const CudaTarget& gpu);
 
 // The least compute capability that cuDNN of this version runs on.

@@ -92,10 +92,11 @@ LoadResult run_load_test(const LoadPlan& plan, std::chrono::milliseconds limit) 
   result.device = plan.device;
   result.name = plan.name;
   auto job = RunningJob::start(job_of(plan, limit));
-  if (!job || !job->send(dump_line(request_of(plan)) + "\n")) {
-    result.failure = job ? "the child does not listen" : job.error().message;
+  if (!job) {
+    result.failure = job.error().message;
     return result;
   }
+  job->send(dump_line(request_of(plan)) + "\n");
   std::string step = "starting";
   bool done = false;
   while (!job->finished()) {

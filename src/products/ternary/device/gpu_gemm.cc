@@ -337,8 +337,4 @@ constexpr std::array kProducts = {product<GemmKernel::wgmma>("int8-wgmma"),
 
 std::span<const GpuProduct, 2> gemm_products() { return kProducts; }
 
-std::string_view to_string(GemmKernel kernel) {
-  return kProducts[kernel == GemmKernel::wgmma ? 0 : 1].name;
-}
-
 }  // namespace gpuready::ternary

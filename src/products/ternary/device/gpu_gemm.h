@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string_view>
 
 #include "device/device.h"
 #include "gpuready/ternary.h"
@@ -18,7 +17,6 @@ enum class GemmKernel {
   mma,    // mma.sync.m16n8k32, from compute capability 8.0
   wgmma,  // only 9.0
 };
-std::string_view to_string(GemmKernel kernel);  // "int8-mma", "int8-wgmma"
 
 // The best that the device has; nothing below 8.0.
 std::optional<GemmKernel> gemm_kernel_of(const DeviceInfo& device);

@@ -109,11 +109,10 @@ std::string count_text(std::uint64_t count) {
   return fmt::format("{:.1f} M", static_cast<double>(count) * 1e-6);
 }
 
-// "cpu/avx2", "cuda NVIDIA H200"
+// "cpu/avx2", "cuda NVIDIA H200". `device` is not empty.
 std::string label_of(const std::string& subject, const std::string& device) {
   const auto colon = subject.find(':');
-  return colon == subject.npos || device.empty() ? subject
-                                                 : subject.substr(0, colon) + " " + device;
+  return colon == subject.npos ? subject : subject.substr(0, colon) + " " + device;
 }
 
 void subject_table(TerminalText& out, const VerifyReport& report) {

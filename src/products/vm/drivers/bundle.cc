@@ -62,9 +62,9 @@ bool is_safe_relative(std::string_view path) {
 Json to_json(const DriverBundle& bundle) { return value::write_document(bundle); }
 
 Result<DriverBundle> bundle_from_json(const Json& doc, std::string_view name) {
-  if (!doc.is_object() || get_string(doc, "schema") != kForm<DriverBundle>.schema())
+  if (get_string(doc, "schema") != kForm<DriverBundle>.schema())
     return fail(ErrorKind::bad_input, fmt::format("{}: not a driver bundle's list", name));
-  if (get_int(doc, "schema_version").value_or(0) != value::kSchemaVersion)
+  if (get_int(doc, "schema_version") != value::kSchemaVersion)
     return fail(ErrorKind::bad_input,
                 fmt::format("{}: written by another version of gpuready; collect it again", name));
   auto bundle = TRY(value::read_document<DriverBundle>(doc, name));

@@ -151,14 +151,6 @@ Result<DriverBundle> read_bundle(const std::string& folder) {
   return bundle_from_text(text, path);
 }
 
-// "/usr/bin/gpuready" within the root, or the one that came with the bundle.
-std::string check_program(const RootFolder& root) {
-  for (const char* path :
-       {"/usr/local/bin/gpuready", "/usr/bin/gpuready", "/usr/lib/nvidia/bin/gpuready"})
-    if (root.kind(path, true) == EntryKind::file) return path;
-  return {};
-}
-
 Job job_in_root(const std::string& root, const std::string& program,
                 std::vector<std::string> args) {
   Job job;
@@ -236,6 +228,13 @@ bool enter_root(Steps& steps) {
 }
 
 }  // namespace
+
+std::string check_program(const RootFolder& root) {
+  for (const char* path :
+       {"/usr/local/bin/gpuready", "/usr/bin/gpuready", "/usr/lib/nvidia/bin/gpuready"})
+    if (root.kind(path, true) == EntryKind::file) return path;
+  return {};
+}
 
 std::vector<std::string> command_of(const GuestConfig& config,
                                     const std::vector<std::string>& given, const RootFolder& root) {

@@ -19,6 +19,10 @@ int run_as_init(const std::vector<std::string>& command);
 std::vector<std::string> command_of(const GuestConfig& config,
                                     const std::vector<std::string>& given, const RootFolder& root);
 
+// What checks the GPUs in the root: its own gpuready, or the one that came with the bundle. Empty
+// where there is none.
+std::string check_program(const RootFolder& root);
+
 // For an init that is somebody else's: modules, nodes and libraries into a root that is mounted.
 struct PrepareOptions {
   std::string bundle, root;

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <condition_variable>
+#include <mutex>
 #include <thread>
 
 #include "pack/store/update.h"
@@ -26,6 +28,7 @@ class Far final : public Origin {
   }
   Result<void> range(const std::string& name, std::uint64_t size_bytes, ByteRange range,
                      const ByteSink& sink) override {
+    const Entered entered(*this);
     return folder_->range(name, size_bytes, range, [&](std::string_view bytes) -> Result<void> {
       for (; !bytes.empty(); bytes.remove_prefix(std::min(kWrite, bytes.size()))) {
         const auto now = bytes.substr(0, kWrite);
@@ -42,8 +45,30 @@ class Far final : public Origin {
   std::atomic<std::uint64_t> served = 0;
   std::uint64_t budget = UINT64_MAX;
   bool is_slow = false;  // so that all connections come equally far
+  // The first ranges wait until this many are read at once, or for long.
+  unsigned meeting = 0;
+  unsigned most_at_once = 0;
 
  private:
+  struct Entered {
+    explicit Entered(Far& far) : far_(far) {
+      std::unique_lock lock(far_.mutex_);
+      far_.most_at_once = std::max(far_.most_at_once, ++far_.at_once_);
+      far_.changed_.notify_all();
+      if (!far_.changed_.wait_for(lock, std::chrono::seconds(60),
+                                  [&] { return far_.most_at_once >= far_.meeting; }))
+        far_.meeting = 0;
+    }
+    ~Entered() {
+      const std::lock_guard lock(far_.mutex_);
+      --far_.at_once_;
+    }
+    Far& far_;
+  };
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  unsigned at_once_ = 0;
   std::unique_ptr<Origin> folder_;
 };
 
@@ -141,6 +166,20 @@ TEST_F(Pieces, APieceThatIsWrongIsFetchedAgain) {
   far_->budget = UINT64_MAX;
   ASSERT_EQ(error_text(fetch()), "");
   expect_all();
+}
+
+TEST_F(Pieces, AsManyRangesAreReadAtOnceAsWanted) {
+  for (const unsigned at_once : {1u, 2u, 3u, 0u}) {  // 0: as many as the origin says
+    SCOPED_TRACE(at_once);
+    std::filesystem::remove_all(shop_.root + "/store");
+    ASSERT_TRUE(store_.open());
+    const auto wanted = at_once > 0 ? at_once : far_->parallel();
+    far_->meeting = wanted;
+    far_->most_at_once = 0;
+    ASSERT_EQ(error_text(fetch({.at_once = at_once})), "");
+    EXPECT_EQ(far_->most_at_once, wanted);
+    expect_all();
+  }
 }
 
 TEST_F(Pieces, TheWholeDownloadHasALimit) {

@@ -52,6 +52,22 @@ TEST(KeyChain, InstallersFollowItAndThenRefuseTheOldKey) {
   EXPECT_EQ(shop.installed("x"), "three");
 }
 
+// Without the chain it is not known whether the key has a successor, so the signature is not
+// blamed.
+TEST(KeyChain, OneThatCannotBeReadIsNotOneThatIsAbsent) {
+  Workshop shop;
+  ASSERT_EQ(error_text(shop.publish("1.0", {{"cpu", {{"x", "one"}}}})), "");
+  const auto read = [&] {
+    const auto origin = open_origin(*shop.host, shop.root + "/release").value();
+    return error_text(
+        read_release(*shop.host, *origin, make_secret_key()->public_key(), shop.root + "/store"));
+  };
+  EXPECT_NE(read().find("signed with the key"), std::string::npos) << read();
+  std::filesystem::create_directory(shop.root + "/release/" + std::string(kKeyChainName));
+  EXPECT_EQ(read().find("signed with the key"), std::string::npos) << read();
+  EXPECT_NE(read().find(kKeyChainName), std::string::npos) << read();
+}
+
 TEST(KeyChain, PublishWantsTheKeyThatSigns) {
   Workshop shop;
   shop.chain = KeyChain{

@@ -229,6 +229,34 @@ TEST(PackManifest, TheNameTimeAndArgumentsOfAModelHaveBounds) {
   EXPECT_EQ(with_words(101), "its program has more than 99 arguments");
 }
 
+// Files of the first member keep their paths; the others' are below it, behind the first's bytes.
+TEST(PackManifest, ASetOfVariantsHasWhatEachMemberHas) {
+  auto manifest = good();
+  Variant old;
+  old.name = "old";
+  old.architectures = {"50", "80", "70"};
+  old.code = {{"lib/x.so", {{{"sm_50"}, 1}}, "11.8"}};
+  old.files = {{"lib/x.so", std::nullopt, 10, kHash, true, 20, 9}};
+  old.archive = {{"libs-1.2-old.tar.zst", 50, kHash}};
+  manifest.variants.push_back(old);
+  const auto set = manifest.find("modern+old");
+  ASSERT_TRUE(set);
+  EXPECT_EQ(set->name, "modern+old");
+  EXPECT_EQ(set->architectures, (std::vector<std::string>{"80", "90+PTX", "50", "70"}));
+  ASSERT_EQ(set->files.size(), 3u);
+  EXPECT_EQ(set->files[0], good().variants[0].files[0]);
+  EXPECT_EQ(set->files[2].path, folder_of_member("modern+old", "old") + "/lib/x.so");
+  EXPECT_EQ(set->files[2].offset_bytes, 220u);
+  ASSERT_EQ(set->code.size(), 2u);
+  EXPECT_EQ(set->code[1].path, set->files[2].path);
+  EXPECT_EQ(set->archive_bytes(), 250u);
+  // In the other order the other keeps its paths, and each architecture is still there once.
+  EXPECT_EQ(manifest.find("old+modern")->architectures,
+            (std::vector<std::string>{"50", "80", "70", "90+PTX"}));
+  EXPECT_EQ(manifest.find("old")->files, old.files);
+  EXPECT_FALSE(manifest.find("old+none"));
+}
+
 TEST(PackManifest, OtherDocumentsAreNamedAsSuch) {
   EXPECT_FALSE(parse_manifest("{}", "m"));
   EXPECT_FALSE(parse_manifest("", "m"));

@@ -78,6 +78,28 @@ TEST(Minisign, PublicKeyIsReadAsFileAndAsLine) {
     EXPECT_FALSE(parse_public_key(bad, "k")) << bad;
 }
 
+// The key of minisign's author; the id is the number that minisign shows.
+TEST(Minisign, AKeyIsNamedByItsIdAsMinisignDoes) {
+  const auto key =
+      parse_public_key("RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3", "k");
+  ASSERT_TRUE(key) << key.error().message;
+  EXPECT_EQ(key->id_text(), "E7620F1842B4E81F");
+  EXPECT_EQ(key->file(),
+            "untrusted comment: minisign public key E7620F1842B4E81F\n"
+            "RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3\n");
+}
+
+TEST(Minisign, APublicKeyIsOfOneAlgorithmAndSize) {
+  const auto raw = base64_decode(new_key().public_key().text()).value();
+  const auto error = [](const std::string& bytes) {
+    return error_of(parse_public_key(base64_encode(bytes), "k"));
+  };
+  EXPECT_EQ(error(raw), "");
+  for (const std::string& other : {"XX" + raw.substr(2), "ED" + raw.substr(2), raw + "x",
+                                   raw.substr(0, raw.size() - 1), std::string("Ed")})
+    EXPECT_EQ(error(other), "k: not a public key in minisign's format") << other.size();
+}
+
 TEST(Minisign, EachChangedByteIsNoticed) {
   const auto key = new_key();
   const auto signature = sign(key, kContent, "libs 1.2");

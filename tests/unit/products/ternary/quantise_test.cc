@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -27,6 +28,22 @@ TEST(TernaryQuantise, AbsmeanIsTheRuleOfThePaper) {
   EXPECT_FLOAT_EQ(codes->scales[0], 1.0f);
   // One half goes to zero, which is even.
   EXPECT_EQ(codes->values, (std::vector<std::int8_t>{0, -1, 1, 0, 1, 0, 1, 1}));
+}
+
+// Sums are of pieces of 1,024 weights, and of runs of 2^18.
+TEST(TernaryQuantise, AbsmeanCountsEveryWeight) {
+  for (const std::int64_t count : {1, 2, 1023, 1024, 1025, 2047, 2048, 2049, (1 << 18) - 1, 1 << 18,
+                                   (1 << 18) + 1, (1 << 18) + 1025, (2 << 18) + 1}) {
+    std::vector<float> values(static_cast<std::size_t>(count), 1.0f);
+    for (const bool last : {true, false}) {
+      (last ? values.back() : values.front()) = -static_cast<float>(count);
+      const auto codes = quantise_absmean(FloatView(values), {1, count});
+      ASSERT_TRUE(codes);
+      const double mean = static_cast<double>(2 * count - 1) / static_cast<double>(count);
+      EXPECT_FLOAT_EQ(codes->scales[0], static_cast<float>(mean)) << count;
+      std::ranges::fill(values, 1.0f);
+    }
+  }
 }
 
 TEST(TernaryQuantise, HalfAndBrainFloatGiveWhatTheirValuesGiveAsF32) {

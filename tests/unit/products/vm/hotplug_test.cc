@@ -101,6 +101,24 @@ TEST_F(VmHotPlug, EachSlotGetsAPortAndLeavesIt) {
   EXPECT_EQ(told(unplug(socket, {slots[1]}, kTimeout)), "b not_plugged;");
 }
 
+// The header's bit is on function 0, where there are others (PCI Local Bus 3.0, 6.2.1).
+TEST_F(VmHotPlug, FunctionZeroSaysThatThereAreOthers) {
+  START(Guest::absent, 2);
+  ASSERT_TRUE(plug(socket, {slot({"a:0", "a:1"}), slot({"b"})}, kTimeout));
+  const auto deadline = deadline_in(milliseconds(5'000));
+  auto qmp = Qmp::open(socket, deadline);
+  ASSERT_TRUE(qmp) << qmp.error().message;
+  for (const auto& [name, wanted] :
+       {std::pair("gpuready-a.0", true), {"gpuready-a.1", false}, {"gpuready-b", false}}) {
+    const auto value = qmp->execute(
+        "qom-get",
+        {{"path", std::string("/machine/peripheral/") + name}, {"property", "multifunction"}},
+        deadline);
+    ASSERT_TRUE(value) << value.error().message;
+    EXPECT_EQ(*value, Json(wanted)) << name;
+  }
+}
+
 TEST_F(VmHotPlug, WithoutAPortForEachNothingIsPlugged) {
   START(Guest::absent, 1);
   EXPECT_TRUE(contains(told(plug(socket, {slot({"a"}), slot({"b"})}, kTimeout)),

@@ -201,6 +201,48 @@ TEST(VmInventory, DevicesAndGroupsAreInOrderOfAddress) {
   for (const auto& device : inventory.devices) EXPECT_EQ(device.around.group, both);
 }
 
+// VFIO lets a bridge keep its driver while others of its group are given away.
+TEST(VmInventory, ABridgeStaysWithItsMachine) {
+  std::string files, links;
+  const auto add = [&](const std::string& address, const char* class_code, const char* vendor,
+                       const char* group) {
+    const auto folder = "/sys/bus/pci/devices/" + address + "/";
+    for (const auto& [name, text] :
+         {std::pair("class", class_code), {"vendor", vendor}, {"device", "0x2330"}})
+      files += ",\"" + folder + name + "\":\"" + text + "\\n\"";
+    links += (links.empty() ? "\"" : ",\"") + folder +
+             "iommu_group\":\"../../../../kernel/iommu_groups/" + group + "\"";
+    files +=
+        std::string(",\"/sys/kernel/iommu_groups/") + group + "/devices/" + address + "/x\":\"\"";
+  };
+  add("0000:00:00.0", "0x060000", "0x8086", "7");  // to the processor
+  add("0000:00:01.0", "0x060400", "0x8086", "7");  // to another bus
+  add("0000:00:1f.0", "0x060100", "0x8086", "8");  // to ISA
+  add("0000:01:00.0", "0x030200", "0x10de", "7");
+  add("0000:01:00.1", "0x040300", "0x10de", "7");
+  const auto host = scripted(R"("files":{"/proc/self/mountinfo":"", "/proc/swaps":"Filename\n")" +
+                             files + "},\"links\":{" + links + "}");
+  const std::vector<PciAddress> bridges = {
+      *parse_pci_address("00:00.0"), *parse_pci_address("00:01.0"), *parse_pci_address("00:1f.0")};
+  const auto inventory =
+      read_inventory(*host, inspect(*host, {.libraries = false}), {.named = bridges});
+  const std::vector<PciAddress> card = {*parse_pci_address("01:00.0"),
+                                        *parse_pci_address("01:00.1")};
+  for (const char* address : {"01:00.0", "01:00.1"}) {
+    EXPECT_EQ(at(inventory, address).moves_together, card) << address;
+    EXPECT_EQ(at(inventory, address).group, card) << address;
+    EXPECT_NE(at(inventory, address).readiness, Readiness::never) << address;
+  }
+  for (const char* address : {"00:00.0", "00:01.0", "00:1f.0"}) {
+    EXPECT_EQ(at(inventory, address).moves_together,
+              std::vector<PciAddress>{*parse_pci_address(address)})
+        << address;
+    EXPECT_EQ(at(inventory, address).readiness, Readiness::never) << address;
+    EXPECT_EQ(at(inventory, address).reason, "it is a bridge, which leads to other devices")
+        << address;
+  }
+}
+
 // Below the buses that functions carry: virtio's, a USB controller's.
 constexpr char kNetworks[] = R"json("files":{
       "/proc/self/mountinfo":"22 1 0:30 / / rw - overlay overlay rw\n", "/proc/swaps":"Filename\tType\n",

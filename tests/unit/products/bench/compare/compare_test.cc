@@ -259,6 +259,24 @@ TEST(BenchCompare, RefusesLoadsThatDiffer) {
   EXPECT_FALSE(compared(at_load(base_side(), quiet), used, allowing).refused());
 }
 
+TEST(BenchCompare, LoadsMayDifferByTheirLimit) {
+  const auto differ = [](auto member, auto ours, auto theirs) {
+    Side base = base_side(), candidate = candidate_side(kOther);
+    for (auto& run : base.runs) run.load.emplace().*member = ours;
+    for (auto& run : candidate.runs) run.load.emplace().*member = theirs;
+    const auto found = compared(base, candidate).differences;
+    const auto reversed = compared(candidate, base).differences;
+    EXPECT_EQ(found.size(), reversed.size());
+    return !found.empty();
+  };
+  EXPECT_FALSE(differ(&Load::others_cpu_percent, 5.0, 25.0));
+  EXPECT_TRUE(differ(&Load::others_cpu_percent, 5.0, 25.5));
+  EXPECT_FALSE(differ(&Load::gpu_percent, 5.0, 15.0));
+  EXPECT_TRUE(differ(&Load::gpu_percent, 5.0, 15.5));
+  EXPECT_FALSE(differ(&Load::gpu_processes, 1u, 1u));
+  EXPECT_TRUE(differ(&Load::gpu_processes, 1u, 2u));
+}
+
 TEST(BenchCompare, ADifferenceNamesWhatDiffersAlone) {
   Side base = base_side(), candidate = candidate_side(kOther);
   for (auto& run : candidate.runs) {

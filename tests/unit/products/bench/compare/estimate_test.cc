@@ -261,7 +261,7 @@ TEST(BenchNoise, IsThatOfNeighbours) {
   EXPECT_NEAR(noise->degrees, 18 / 8.0, 1e-12);
 }
 
-// R: limma::fitFDist(c(1, 4, 9, 16), 3) has df2 = Inf; of c(0.01, 1, 100, 10000) df2 = 0.4236.
+// limma's fitFDist() has infinite degrees for groups that do not differ beyond chance.
 TEST(BenchNoise, GroupsThatDifferSayLess) {
   const auto alike = learned_from({{1, 3}, {1.2, 3}, {0.9, 3}}, 0);
   EXPECT_EQ(alike->degrees, 3);  // of Inf: three groups show badly how far they differ
@@ -271,6 +271,17 @@ TEST(BenchNoise, GroupsThatDifferSayLess) {
   const auto apart = learned_from({{0.01, 3}, {1, 3}, {100, 3}, {10000, 3}}, 0);
   EXPECT_LT(apart->degrees, 0.5);
   EXPECT_FALSE(learned_from({}, 0));
+}
+
+// By the formulas of Smyth, "Linear models and empirical Bayes methods" (2004), section 6.2, with
+// mpmath: of groups of the same degrees, and of others.
+TEST(BenchNoise, GroupsThatDifferHaveTheScaleAndDegreesOfSmyth) {
+  const auto same = learned_from({{0.01, 3}, {1, 3}, {100, 3}, {10000, 3}}, 0);
+  EXPECT_NEAR(same->variance, 0.19109716, 1e-6);
+  EXPECT_NEAR(same->degrees, 0.34760829, 1e-6);
+  const auto other = learned_from({{0.1, 2}, {1, 3}, {20, 4}, {200, 6}}, 0);
+  EXPECT_NEAR(other->variance, 0.94082205, 1e-6);
+  EXPECT_NEAR(other->degrees, 0.70450731, 1e-6);
 }
 
 TEST(BenchNoise, TwoLevelsAreTwoHeaps) {

@@ -37,6 +37,23 @@ TEST(Conditions, AreMeansWhileSamplesWereTaken) {
   EXPECT_EQ(r.status, StackStatus::ok);
 }
 
+// It is what the process added to what was used when it began; others' use before and after is not
+// its own.
+TEST(Conditions, ThePeakOfMemoryIsOfTheProcess) {
+  const auto peak = [](std::vector<double> used) {
+    ProbeDocument heard;
+    add_series(heard, "memory_used", std::move(used));  // at 1000, 1100, ...
+    RanRepeat ran = repeat();
+    ran.span = {1100, 1400};
+    add_conditions(heard, "GPU-1", {&ran, 1});
+    return ran.answer.repeat.memory_peak_bytes;
+  };
+  EXPECT_EQ(peak({8e9, 1e9, 3e9, 5e9, 2e9, 9e9}), 4'000'000'000u);
+  EXPECT_EQ(peak({8e9, 1e9, 3e9, 2e9, 5e9, 9e9}), 4'000'000'000u);  // at its end
+  EXPECT_EQ(peak({8e9, 1e9, 1e9, 1e9, 1e9, 9e9}), 0u);
+  EXPECT_EQ(peak({1e9}), std::nullopt);  // no reading while it ran
+}
+
 // A reading is the mean of the second before it: what was before the first block is in those until
 // 2150 ms, here 900 W of compilation that fades.
 std::vector<double> power_until(double last_ms) {
@@ -99,6 +116,23 @@ TEST(Conditions, ThermalSlowdownDropsTheSamplesBesideIt) {
             (std::vector<std::string>{"sw_thermal_slowdown"}));
   EXPECT_EQ(ran.answer.repeat.status, StackStatus::ok);
   EXPECT_EQ(ran.answer.repeat.valid_samples().size(), 2u);
+}
+
+// What a block's end does not see may be between two readings: the one before it and the one after
+// count, too. The blocks are 1000 to 1150 and 1150 to 1450.
+TEST(Conditions, ASlowdownNextToABlockCounts) {
+  const std::vector<std::uint64_t> first = {0, 1}, second = {2, 3}, both = {0, 1, 2, 3};
+  const std::vector<std::pair<std::size_t, std::vector<std::uint64_t>>> cases = {
+      {0, first}, {1, both}, {2, both}, {3, second}, {4, second}, {5, second}, {6, {}}};
+  for (const auto& [at, throttled] : cases) {
+    std::vector<double> values(7, 0);
+    values[at] = 1;
+    ProbeDocument heard;
+    add_series(heard, "clock_event_sw_thermal_slowdown", values);
+    RanRepeat ran = repeat();
+    add_conditions(heard, "GPU-1", {&ran, 1});
+    EXPECT_EQ(ran.answer.repeat.throttled, throttled) << 1000 + 100 * at;
+  }
 }
 
 TEST(Conditions, APowerCapIsToldAndDropsNothing) {

@@ -46,15 +46,20 @@ TEST(CanLoad, MachineCodeRunsOnItsMajorVersionFromItsMinorOn) {
   EXPECT_EQ(runs_on(cubin("sm_121")), "12.1");
 }
 
-// cuda-compat: a libcuda of CUDA 13 over a driver of CUDA 12.
+// cuda-compat: a libcuda of the next CUDA over a driver.
 TEST(CanLoad, CudaCompatCrossesMajorsOnDataCentreGpusAlone) {
   const Driver compat{.version = parse_version("535.104.05"), .cuda = parse_version("13.0")};
   EXPECT_TRUE(compat.crosses_majors());
   EXPECT_EQ(driver_obstacle(*parse_target_gpu("9.0"), compat), "");
   EXPECT_EQ(driver_obstacle(*parse_target_gpu("7.5"), compat), "");  // T4 or RTX 20: not known
-  EXPECT_EQ(driver_obstacle(*parse_target_gpu("5.0"), compat),
-            "libcuda is of CUDA 13.0 (cuda-compat) over driver 535.104.05: that starts only "
+  EXPECT_EQ(driver_obstacle(*parse_target_gpu("5.0"), compat), "");  // Tesla M10 or GTX 750
+  // GB10 needs a driver of CUDA 13 itself.
+  const Driver next{.version = parse_version("580.95.05"), .cuda = parse_version("14.0")};
+  EXPECT_TRUE(next.crosses_majors());
+  EXPECT_EQ(driver_obstacle(*parse_target_gpu("12.1"), next),
+            "libcuda is of CUDA 14.0 (cuda-compat) over driver 580.95.05: that starts only "
             "on data-centre GPUs");
+  EXPECT_EQ(driver_obstacle(*parse_target_gpu("12.0"), next), "");
   // Within a major version it starts everywhere; and its libcuda compiles and unpacks.
   const Driver minor{.version = parse_version("535.104.05"), .cuda = parse_version("12.8")};
   EXPECT_FALSE(minor.crosses_majors());

@@ -152,6 +152,19 @@ TEST(Explain, CudaCompatIsAnAnswerOnDataCentreGpus) {
   EXPECT_EQ(explain(code_of(file), *parse_target_gpu("9.0"), compat).runs, Runs::all);
 }
 
+// Not known where some GPUs of a capability are for data centres and some are not.
+TEST(Explain, CapabilitiesSayWhetherCudaCompatStarts) {
+  const auto starts = [](const char* gpu) {
+    const auto known = starts_with_cuda_compat(*parse_target_gpu(gpu)->cuda);
+    return known ? (*known ? "yes" : "no") : "";
+  };
+  for (const char* gpu : {"6.0", "7.0", "8.0", "9.0", "10.0", "10.3"})
+    EXPECT_STREQ(starts(gpu), "yes") << gpu;
+  EXPECT_STREQ(starts("12.1"), "no");
+  for (const char* gpu : {"5.0", "5.2", "6.1", "7.5", "8.6", "8.9", "12.0"})
+    EXPECT_STREQ(starts(gpu), "") << gpu;
+}
+
 // Of releases whose driver is not known here, nobody can install one.
 TEST(Explain, NamesNoDriverThatIsNotKnown) {
   const auto newer = answer(fat_binary({ptx_entry(70, {9, 3})}), "8.6", "580.65.06");

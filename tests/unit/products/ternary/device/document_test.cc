@@ -167,8 +167,14 @@ TEST(TernaryDocument, of_times_is_written_and_read_back) {
 TEST(BenchShape, is_read) {
   EXPECT_EQ(parse_bench_shape("512x2560x100"), (BenchShape{512, 2560, 100}));
   EXPECT_EQ(parse_bench_shape("2560x100"), (BenchShape{1, 2560, 100}));
-  for (const char* text : {"", "x", "5", "0x5", "-1x5", "1x2x3x4", "axb", "99999999x2", "64x256x",
-                           "x64x256", "64xx256"})
+  EXPECT_EQ(parse_bench_shape("512*2560*100"), (BenchShape{512, 2560, 100}));
+  EXPECT_EQ(parse_bench_shape("512x2560*100"), (BenchShape{512, 2560, 100}));
+  EXPECT_EQ(parse_bench_shape("2560*100"), (BenchShape{1, 2560, 100}));
+  EXPECT_EQ(parse_bench_shape("1x1"), (BenchShape{1, 1, 1}));
+  EXPECT_EQ(parse_bench_shape("4194304x4194304"), (BenchShape{1, 4194304, 4194304}));
+  for (const char* text :
+       {"", "x", "5", "0x5", "-1x5", "1x2x3x4", "axb", "99999999x2", "64x256x", "x64x256",
+        "64xx256", "64**256", "64*256*", "4194305x1", "1x4194305", "1x0", "1x0x1"})
     EXPECT_FALSE(parse_bench_shape(text)) << text;
 }
 

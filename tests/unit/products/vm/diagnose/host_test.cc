@@ -400,6 +400,31 @@ TEST(VmHost, EveryFaultIsNamed) {
   }
 }
 
+// A group's lock, which a driver that hangs may hold, is waited for by a child.
+TEST(VmHost, TypesOfGroupsAreAskedForInAdvance) {
+  class Asked : public FakeKernel {
+   public:
+    void ask_driver(const std::vector<std::string>& paths) override {
+      asked.push_back(paths);
+      FakeKernel::ask_driver(paths);
+    }
+    std::vector<std::vector<std::string>> asked;
+  } kernel;
+  fill(kernel);
+  const std::string type = "/sys/kernel/iommu_groups/1/type";
+  kernel.files[type] = "DMA-FQ\n";
+  const auto state = read_state(kernel, "/state");
+  ASSERT_TRUE(state);
+  kernel.asked.clear();
+  const auto settings = read_host_settings(kernel, *state, {*parse_pci_address(kGpuText)});
+  EXPECT_EQ(settings.translates, true);
+  ASSERT_GE(kernel.asked.size(), 2u);
+  EXPECT_EQ(kernel.asked[0], std::vector<std::string>{type});
+  EXPECT_EQ(kernel.asked[1], std::vector<std::string>());  // its answers are not kept
+  kernel.files[type] = "identity\n";
+  EXPECT_EQ(read_host_settings(kernel, *state, {*parse_pci_address(kGpuText)}).translates, false);
+}
+
 TEST(VmHost, WhatTheJournalSaysIsHeldAgainstTheMachine) {
   FakeKernel kernel;
   fill(kernel);

@@ -108,6 +108,21 @@ TEST(Collect, WhatIsMissingIsTold) {
     EXPECT_NE(all.find(wanted), std::string::npos) << wanted << " in " << all;
 }
 
+// Names of the list that are not parts of a driver are not missed.
+TEST(Collect, WhatOnlyTheInstallersListHasIsMissing) {
+  TestFolder folder;
+  write_driver(folder);
+  folder.write("driver/.manifest",
+               "NVIDIA Accelerated Graphics Driver for Linux-x86_64\n580.65.06\nx\nnvidia\n"
+               "a\nb\nc\nd\n"
+               "libcuda.so.580.65.06 0755 CUDA_LIB NATIVE\n"
+               "libnvidia-cfg.so.580.65.06 0755 OPENGL_LIB NATIVE\n"
+               "libfoo.so.580.65.06 0755 OPENGL_LIB NATIVE\n");
+  EXPECT_EQ(collect_driver(folder).warnings,
+            std::vector<std::string>{
+                "libnvidia-cfg.so.580.65.06 is in the installer's list and was not found"});
+}
+
 // An installer begins as a script does.
 TEST(Collect, AFileIsAPartOfADriverByItsNameElseAnArchive) {
   TestFolder folder;

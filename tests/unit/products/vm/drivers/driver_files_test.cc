@@ -114,6 +114,30 @@ TEST(InstallerManifest, NamesTheVersionAndFiles) {
   EXPECT_FALSE(parse_installer_manifest("a\nnot a version\n\n\n\n\n\n\nx 0644 Y\n", ".manifest"));
 }
 
+TEST(BundleFile, OtherDocumentsAndVersionsAreNamedAsSuch) {
+  const auto error = [](const std::string& text) {
+    const auto bundle = bundle_from_text(text, "bundle.json");
+    return bundle ? "" : bundle.error().message;
+  };
+  const auto head = [&](const std::string& begin) {
+    return error(begin +
+                 R"("driver_version":"1.2","kernel_releases":[],"open_modules":false,"files":[]})");
+  };
+  EXPECT_EQ(head(R"({"schema":"gpuready.driver-bundle","schema_version":1,)"), "");
+  for (const char* other : {R"({"schema":"gpuready.driver-bundle","schema_version":2,)",
+                            R"({"schema":"gpuready.driver-bundle","schema_version":0,)",
+                            R"({"schema":"gpuready.driver-bundle","schema_version":"1",)",
+                            R"({"schema":"gpuready.driver-bundle",)"})
+    EXPECT_EQ(head(other), "bundle.json: written by another version of gpuready; collect it again")
+        << other;
+  const std::string wrong = "bundle.json: not a driver bundle's list";
+  EXPECT_EQ(head(R"({"schema":"gpuready.report","schema_version":1,)"), wrong);
+  EXPECT_EQ(head(R"({"schema":1,"schema_version":1,)"), wrong);
+  EXPECT_EQ(head(R"({"schema_version":1,)"), wrong);
+  for (const char* text : {"{}", "[]", "1", "null", R"("gpuready.driver-bundle")"})
+    EXPECT_EQ(error(text), wrong) << text;
+}
+
 TEST(BundleFile, PathsThatLeadOutAreRefused) {
   const auto with = [](const std::string& file) {
     return bundle_from_text(R"({"schema":"gpuready.driver-bundle","schema_version":1,

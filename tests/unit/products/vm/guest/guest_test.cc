@@ -36,6 +36,24 @@ TEST(GuestBoot, TheFirstProgramThatIsThereIsStarted) {
   EXPECT_EQ(started("/opt/init", {"/bin/sh", "-c"}), (Words{"/bin/sh", "-c"}));
 }
 
+// The root's own program comes before the bundle's.
+TEST(GuestBoot, TheRootIsCheckedByTheFirstProgramThatItHas) {
+  TestFolder folder;
+  std::filesystem::create_directories(folder.path("root/usr/local/bin/gpuready"));
+  const auto found = [&] { return check_program(*RootFolder::open(folder.path("root"))); };
+  EXPECT_EQ(found(), "");
+  for (const std::string path : {"/usr/lib/nvidia/bin/gpuready", "/usr/bin/gpuready"}) {
+    folder.write("root" + path, "");
+    EXPECT_EQ(found(), path);
+  }
+  std::filesystem::remove(folder.path("root/usr/local/bin/gpuready"));
+  std::filesystem::create_symlink("/none", folder.path("root/usr/local/bin/gpuready"));
+  EXPECT_EQ(found(), "/usr/bin/gpuready");
+  std::filesystem::remove(folder.path("root/usr/local/bin/gpuready"));
+  std::filesystem::create_symlink("/usr/bin/gpuready", folder.path("root/usr/local/bin/gpuready"));
+  EXPECT_EQ(found(), "/usr/local/bin/gpuready");
+}
+
 TEST(GuestRoot, AnErrorNamesTheWholePath) {
   TestFolder folder;
   folder.write("there", "");
@@ -119,6 +137,17 @@ TEST(GuestConfig, CommandLineAndDisk) {
   EXPECT_TRUE(config.poweroff);
   EXPECT_EQ(config.capabilities,
             (std::vector<Capability>{Capability::compute, Capability::utility}));
+}
+
+// A word is a parameter where a name, a dot and a value follow each other in this order.
+TEST(GuestConfig, ParametersOfModulesAreToldFromOtherWords) {
+  EXPECT_EQ(
+      module_parameters({"nvidia.a=1", "nvidia-uvm.b=x.y=z", "nvidia.c=", "nvidia.d.e=2"}),
+      (ModuleParameters{
+          {"nvidia", "a=1 c= d.e=2"}, {"nvidia_drm", "modeset=1"}, {"nvidia_uvm", "b=x.y=z"}}));
+  for (const char* other :
+       {"quiet", "root=/dev/vda", "root=/dev/a.b", "nvidia.a", ".a=1", ".", "=", "", "x=.y=1"})
+    EXPECT_EQ(module_parameters({other}), (ModuleParameters{{"nvidia_drm", "modeset=1"}})) << other;
 }
 
 TEST(GuestSteps, LinesOfAConsoleAreReadBack) {

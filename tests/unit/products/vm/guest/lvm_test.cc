@@ -256,6 +256,27 @@ TEST(Lvm, ADiskIsReadByItsLabelAndItsRingOfMetadata) {
   EXPECT_EQ(read(ignored)->problem, "");
 }
 
+// LVM writes its label into the second of the four sectors that it reads.
+TEST(Lvm, ALabelIsInOneOfTheFirstFourSectors) {
+  const auto in_sector = [](std::size_t sector, std::uint64_t says) {
+    auto image = disk(metadata());
+    const auto label = image.substr(kLabel, 512);
+    put(image, kLabel, std::string(512, '\0'));
+    put(image, sector * 512, label);
+    put_number<std::uint64_t>(image, sector * 512 + 8, says);
+    return read(image);
+  };
+  for (std::size_t sector = 0; sector < 8; ++sector) {
+    const auto found = in_sector(sector, sector);
+    EXPECT_EQ(found.has_value(), sector < 4) << sector;
+    if (found) {
+      EXPECT_EQ(found->uuid, kFirstDisk);
+      EXPECT_TRUE(found->group) << sector;
+    }
+    EXPECT_FALSE(in_sector(sector, sector + 1)) << sector;
+  }
+}
+
 TEST(Lvm, ADamagedDiskHasNoGroup) {
   const auto whole = disk(metadata());
   auto label = whole;

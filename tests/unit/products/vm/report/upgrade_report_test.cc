@@ -56,6 +56,41 @@ class Switching : public testing::Test {
   UpgradeReport last_;
 };
 
+std::string shown(const vm::BundleDiff& diff) {
+  UpgradeReport report;
+  report.diff = diff;
+  return render_terminal(report, {});
+}
+
+TEST(UpgradeText, CudaIsShownWhereItDiffersAndTheNewOneIsKnown) {
+  const auto line = [](const char* from, const char* to) {
+    vm::BundleDiff diff;
+    diff.from_cuda = from;
+    diff.to_cuda = to;
+    const auto text = shown(diff);
+    const auto at = text.find("CUDA: ");
+    return at == text.npos ? "" : text.substr(at, text.find('\n', at) - at);
+  };
+  EXPECT_EQ(line("12.8", "13.0"), "CUDA: 12.8 -> 13.0");
+  EXPECT_EQ(line("", "13.0"), "CUDA: ? -> 13.0");
+  EXPECT_EQ(line("13.0", "13.0"), "");
+  EXPECT_EQ(line("13.0", ""), "");
+  EXPECT_EQ(line("", ""), "");
+}
+
+TEST(UpgradeText, EightNamesOfAListAreShown) {
+  const auto text = [](std::size_t count) {
+    vm::BundleDiff diff;
+    for (std::size_t i = 1; i <= count; ++i) diff.added.push_back("f" + std::to_string(i));
+    return shown(diff);
+  };
+  EXPECT_EQ(text(0).find("added"), std::string::npos);
+  EXPECT_NE(text(1).find("added: f1\n"), std::string::npos) << text(1);
+  EXPECT_NE(text(8).find("added: f1, f2, f3, f4, f5, f6, f7, f8\n"), std::string::npos) << text(8);
+  EXPECT_NE(text(9).find("added: f1, f2, f3, f4, f5, f6, f7, f8 and 1 more\n"), std::string::npos)
+      << text(9);
+}
+
 // The rules of test_diff() and test_gpus() have tests of their own.
 TEST_F(Switching, TheFirstBundleIsComparedWithNone) {
   add("580.65.06");

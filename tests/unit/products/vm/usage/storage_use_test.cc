@@ -55,6 +55,37 @@ Disks with_root() {
   return disks;
 }
 
+TEST(VmStorageUse, APartitionAndAHiddenPathAreNotWholeDisks) {
+  const auto is_whole = [](const char* attribute, const char* text) {
+    Disks disks = with_root();
+    if (attribute != nullptr) disks.files[std::string(kNvme) + "nvme0n1/" + attribute] = text;
+    const auto use = disks.read();
+    EXPECT_EQ(use.disks.size(), 2u);
+    const auto found = std::ranges::find(use.disks, "nvme0n1", &StorageUse::Disk::name);
+    return found != use.disks.end() && found->whole;
+  };
+  EXPECT_TRUE(is_whole(nullptr, ""));
+  EXPECT_TRUE(is_whole("hidden", "0\n"));
+  EXPECT_FALSE(is_whole("hidden", "1\n"));
+  EXPECT_FALSE(is_whole("partition", "1\n"));
+}
+
+// A filesystem of the major number 0 names its device, by the mapper's name.
+TEST(VmStorageUse, AMappedDeviceIsFoundByItsName) {
+  Disks disks = with_root();
+  for (const auto& [dm, name, below] :
+       std::vector<std::tuple<std::string, std::string, std::string>>{
+           {"dm-0", "vg-root", "nvme0n1"}, {"dm-1", "vg-data", "nvme1n1"}}) {
+    const auto folder = "/sys/devices/virtual/block/" + dm;
+    disks.block(dm, folder);
+    disks.files[folder + "/dm/name"] = name + "\n";
+    disks.files[folder + "/slaves/" + below] = "";
+  }
+  disks.mount("0:40 / /data rw - btrfs /dev/mapper/vg-data rw");
+  EXPECT_EQ(user_of(disks.read(), "01:00.0"), "");
+  EXPECT_EQ(user_of(disks.read(), "02:00.0"), "/data");
+}
+
 // What is mounted lies below the subsystem; both controllers lead to it.
 TEST(VmStorageUse, EveryPathOfNativeMultipathCarriesTheDisk) {
   Disks disks;
