@@ -67,6 +67,10 @@ inline std::vector<GemmPlan> plans_of(Device& device, Problem p, bool automatic_
   return plans;
 }
 
+inline const char* to_string(GemmKernel kernel) {
+  return kernel == GemmKernel::wgmma ? "int8-wgmma" : "int8-mma";
+}
+
 // 0 when all bits are the CPU's.
 int check_gemm(Device& device);
 
