@@ -4,7 +4,6 @@
 
 #include <filesystem>
 
-#include "base/text.h"
 #include "cli/run_tests.h"
 #include "unit/machine/scripted.h"
 #include "unit/report/healthy.h"
