@@ -79,8 +79,7 @@ Present present_now(Host& host, double valid_s) {
 
 Result<StatusReport> read_status(Host& host, const std::string& file, double valid_s) {
   StatusReport report = status_of(TRY(read_kept_results(host, file)), present_now(host, valid_s));
-  if (file == kKeptResultsFile && report.results.empty() &&
-      ::access(kept_folder().c_str(), F_OK) != 0)
+  if (file == kKeptResultsFile && report.results.empty() && !host.exists(kept_folder()))
     report.line = fmt::format("never tested: run mkdir {}, then gpuready check", kept_folder());
   return report;
 }

@@ -39,8 +39,7 @@ Version numbers_of(std::string_view text) {
 }
 
 bool begins_with(const Version& version, const Version& bound) {
-  return version.parts.size() >= bound.parts.size() &&
-         std::ranges::equal(bound.parts, std::span(version.parts).first(bound.parts.size()));
+  return std::ranges::mismatch(version.parts, bound.parts).in2 == bound.parts.end();
 }
 
 // A distribution's "6.1.0-40" counts its own builds: which patch level it has is not known.

@@ -153,8 +153,8 @@ class LiveFolder final : public Storage::Folder {
   Result<void> sync() override {
     const Descriptor readable(openat(fd(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     // A folder that may be written to and not read cannot be synced by anybody.
-    if (readable.get() < 0 && errno == EACCES) return {};
-    if (readable.get() < 0) return fail_errno(path_, errno);
+    if (!readable && errno == EACCES) return {};
+    if (!readable) return fail_errno(path_, errno);
     if (fsync(readable.get()) == 0 || as_unsupported(errno) == EOPNOTSUPP) return {};
     return fail_errno(path_, errno);
   }

@@ -336,6 +336,7 @@ struct process_v1 {
 API int nvmlDeviceGetComputeRunningProcesses(struct device* d, unsigned* count,
                                              struct process_v1* out) {
   BEGIN(d);
+  if (*count > 0 && out == NULL) return INVALID;
   if (*count < 1) return *count = 1, TOO_SMALL;
   *count = 1;
   out[0].pid = 41;
@@ -624,6 +625,7 @@ static int list_processes(unsigned* count, void* out, int first, size_t stride) 
     *count = 4000000000u;
     return OK;
   }
+  if (*count > 0 && out == NULL) return INVALID;
   if (*count < 2) return *count = 2, TOO_SMALL;
   *count = 2;
   for (int i = 0; i < 2; ++i) {

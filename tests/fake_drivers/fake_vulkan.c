@@ -5,7 +5,7 @@
 //   than N bytes are granted in all skip=N        dispatches of the N-th pipeline that a device
 //   made do nothing no_time       the queues keep no time no_int64      the devices lack
 //   shaderInt64 discrete      the devices are discrete GPUs vulkan_1_0    the devices are of Vulkan
-//   1.0, which has no UUIDs
+//   1.0, which has no UUIDs    without=NAME   the loader lacks this function
 #define VK_NO_PROTOTYPES
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -109,6 +109,8 @@ EXPORT PFN_vkVoidFunction vkGetInstanceProcAddr(VkInstance instance, const char*
     if (real) g_get = (PFN_vkGetInstanceProcAddr)dlsym(real, "vkGetInstanceProcAddr");
     if (!g_get) return NULL;
   }
+  const char* lacking = asked("without=");
+  if (lacking && strcmp(lacking, name) == 0) return NULL;
   for (size_t i = 0; i < sizeof kOurs / sizeof kOurs[0]; ++i)
     if (strcmp(name, kOurs[i].name) == 0) return kOurs[i].function;
   return g_get(instance, name);

@@ -555,9 +555,9 @@ std::vector<Match> branch_tracking(const Facts& facts) {
     const auto open = line.rfind('[');
     if (!line.ends_with(']') || open == line.npos) continue;
     const auto vendor = vendor_of_writer(line.substr(open + 1, line.size() - open - 2));
-    if (!vendor || !any_gpu(machine, *vendor) || !matches.empty()) continue;
+    if (!vendor || !matches.empty()) continue;
     Match match = about_all(machine, *vendor);
-    const bool works = std::ranges::all_of(
+    const bool works = std::ranges::all_of(  // or the machine has no GPU for it
         match.pci, [&](const PciAddress& address) { return runs_now(machine, address); });
     if (works) continue;  // with ibt=warn the kernel goes on
     if (on_arm) {

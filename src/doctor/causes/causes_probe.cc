@@ -94,7 +94,7 @@ std::vector<Match> hung(const Facts& facts) {
   const auto done = log_hits(facts.machine, {"NVRM: ...Continuing with GPU removal for device "});
   for (auto& match : refused(facts, {"NVRM: ...Attempting to remove device "})) {
     if (std::ranges::any_of(done, [&](const LogHit& hit) {
-          return hit.pci && std::ranges::count(match.pci, *hit.pci) > 0;
+          return std::ranges::find(match.pci, hit.pci) != match.pci.end();
         }))
       continue;
     match.title = "The driver waits in vain for programs to let go of a GPU that it shall give up";

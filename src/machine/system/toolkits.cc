@@ -209,9 +209,9 @@ std::optional<std::string> parse_cuda_version_json(std::string_view text) {
 }
 
 std::optional<std::string> parse_cuda_version_txt(std::string_view text) {
-  const auto rest = after_prefix(trim(text), "CUDA Version ");
-  if (!rest || !parse_version(*rest)) return std::nullopt;
-  return std::string(trim(*rest));
+  const auto version = after_prefix(trim(text), "CUDA Version ").value_or("");
+  if (!parse_version(version)) return std::nullopt;
+  return std::string(trim(version));
 }
 
 std::optional<CdiSpec> parse_cdi(std::string_view text) {

@@ -152,6 +152,23 @@ TEST(BeforeAfter, ARisenEccCounterIsAFinding) {
   EXPECT_EQ(findings[0].severity, Severity::error);
 }
 
+// "umc_ue" and "umc_ce": a block of AMD's GPU, with its uncorrectable and its corrected errors.
+TEST(BeforeAfter, ARisenRasCounterIsAFinding) {
+  using Counts = std::map<std::string, std::uint64_t>;
+  const auto told = [](const Counts& then, const Counts& now) {
+    auto before = healthy(1), after = healthy(1);
+    before.gpus[0].ras_errors.insert(then.begin(), then.end());
+    after.gpus[0].ras_errors.insert(now.begin(), now.end());
+    return ids(compare_before_and_after(before, after));
+  };
+  EXPECT_EQ(told({{"umc_ue", 2}}, {{"umc_ue", 3}}), Ids{"ecc-errors-increased"});
+  EXPECT_EQ(told({{"umc_ce", 2}}, {{"umc_ce", 3}}), Ids{"corrected-errors-increased"});
+  EXPECT_EQ(told({{"umc_ue", 3}}, {{"umc_ue", 3}}), Ids{});
+  EXPECT_EQ(told({{"umc_ue", 3}}, {{"umc_ue", 2}}), Ids{});
+  EXPECT_EQ(told({{"gfx_ue", 0}}, {{"gfx_ue", 0}, {"umc_ue", 3}}), Ids{}) << "not read before";
+  EXPECT_EQ(told({{"umc_ue", 0}}, {}), Ids{});
+}
+
 TEST(BeforeAfter, ReplaysLinksRemapsAndAerAreFindings) {
   auto before = healthy(1);
   before.gpus[0].pcie_errors = {0, 0, 0, 4, {}};

@@ -640,6 +640,23 @@ TEST(Causes, AFullMpsServerIsWaitedFor) {
   EXPECT_EQ(findings[0].action, Action::check_again);
 }
 
+// A container's pipes come from its launch; a full server needs no other launch.
+TEST(Causes, AnMpsThatAContainerDoesNotReachIsForItsLaunch) {
+  const CureTerms at_launch = {CureRisk::ends_processes, CurePlace::launcher, CureNeeds::nothing};
+  const auto terms = [](int code, bool container) {
+    auto machine = healthy();
+    if (container) machine.container.runtime = "docker";
+    fail_cuda(machine, code, "CUDA_ERROR_MPS");
+    const auto findings = diagnose(machine);
+    const auto found = std::ranges::find(findings, "mps-unreachable", &Finding::id);
+    return found == findings.end() ? std::nullopt : found->terms;
+  };
+  EXPECT_EQ(terms(805, true), at_launch);
+  ASSERT_TRUE(terms(805, false) && terms(808, true));
+  EXPECT_NE(terms(805, false), at_launch);
+  EXPECT_NE(terms(808, true), at_launch);
+}
+
 // Contexts that a vGPU without licence refuses look like those of a GPU that others hold.
 TEST(Causes, AnUnlicensedVirtualGpuIsNotHeldByOthers) {
   auto machine = healthy();
@@ -705,6 +722,24 @@ TEST(Causes, AnotherTargetOfTheSameGenerationIsInfoAndStaysWhereOnlyItsCodeIsIns
         << value << " " << join(targets, ", ");
     EXPECT_EQ(found->command.has_value(), !stays) << value << " " << join(targets, ", ");
   }
+}
+
+TEST(Causes, AnOverriddenTargetIsOfTheGpusOfAmdThatHaveAnother) {
+  auto machine = healthy(4);
+  machine.nvidia = {};
+  for (std::size_t i = 0; i < 3; ++i) {
+    machine.gpus[i].vendor = Vendor::amd;
+    machine.gpus[i].driver = machine.pci[i].driver = "amdgpu";
+    machine.pci[i].vendor_id = 0x1002;
+  }
+  machine.gpus[0].gfx_target = "gfx1100";
+  machine.gpus[1].gfx_target = "gfx1031:xnack-";  // the third of AMD is not known
+  machine.gpus[3].gfx_target = "gfx1031";         // another vendor's
+  machine.visibility.hsa_override_gfx_version = "11.0.0";
+  const auto findings = diagnose(machine);
+  const auto found = std::ranges::find(findings, "gfx-override", &Finding::id);
+  ASSERT_NE(found, findings.end());
+  EXPECT_EQ(found->gpus, std::vector<int>{1});
 }
 
 // AMD's "User and kernel-space support matrix": a driver of up to two releases before ROCm's. After
@@ -1004,16 +1039,18 @@ TEST(Causes, IntelsRuntimeIsBlamedForWhatItCannotUseOnly) {
   const auto told = [](const Machine& machine) { return ids(diagnose(machine)); };
   const Ids unfit{"intel-runtime-unfit"};
   EXPECT_EQ(told(with_runtime(0x56a1, "i915", "6.8.1-arch1-1", "1.3.28202")), unfit);
+  EXPECT_EQ(told(with_runtime(0x56a1, "i915", "6.8.1-arch1-1", "1.3.29137")), unfit);
   EXPECT_EQ(told(with_runtime(0x56a1, "i915", "6.8.1-arch1-1", "1.3.29138")), Ids{});
   EXPECT_EQ(told(with_runtime(0x56a1, "i915", "6.8.0-60-generic", "1.3.27642")), Ids{});
   EXPECT_EQ(told(with_runtime(0x9a49, "xe", "6.8.1", "1.3.28202")), Ids{});
   EXPECT_EQ(told(with_runtime(0x56a1, "xe", "6.17.13", "1.14.37020")), unfit) << "DG2 is i915's";
+  EXPECT_EQ(told(with_runtime(0x56a1, "xe", "6.17.13", "1.14.37021")), Ids{});
   EXPECT_EQ(told(with_runtime(0x56a1, "xe", "6.17.13", "1.15.39122")), Ids{});
-  EXPECT_EQ(told(with_runtime(0xe20b, "xe", "6.14.0", "1.3.27642")), unfit);
   for (const auto& [device_id, before, first] :
        {std::tuple{0x4680, "1.0.18276", "1.0.18277"}, std::tuple{0x0bda, "1.2.21938", "1.2.21939"},
         std::tuple{0x56a1, "1.2.22130", "1.2.22131"}, std::tuple{0xa780, "1.2.22681", "1.2.22682"},
-        std::tuple{0x7d55, "1.3.22889", "1.3.22890"},
+        std::tuple{0x7d55, "1.3.22889", "1.3.22890"}, std::tuple{0x64a0, "1.3.29137", "1.3.29138"},
+        std::tuple{0xe20b, "1.3.29137", "1.3.29138"},
         std::tuple{0xb080, "1.6.31906", "1.6.31907"}}) {
     EXPECT_EQ(told(with_runtime(device_id, "i915", "6.14.0", before)), unfit) << device_id;
     EXPECT_EQ(told(with_runtime(device_id, "i915", "6.14.0", first)), Ids{}) << device_id;
@@ -1022,6 +1059,7 @@ TEST(Causes, IntelsRuntimeIsBlamedForWhatItCannotUseOnly) {
   EXPECT_EQ(told(with_runtime(0xe20b, "xe", "6.14.0", "")), Ids{}) << "nothing is installed";
   EXPECT_EQ(told(with_runtime(0x3e92, "i915", "6.14.0", "1.6.35563")), unfit);
   EXPECT_EQ(told(with_runtime(0x3e92, "i915", "6.14.0", "1.3.30872")), Ids{});
+  EXPECT_EQ(told(with_runtime(0x3e92, "i915", "6.14.0", "1.3.30873")), unfit);
   auto both = with_runtime(0x3e92, "i915", "6.14.0", "1.6.35563");
   both.libraries.push_back({"libze_intel_gpu_legacy1.so.1", "/usr/lib64/", {}, "1.3.30872"});
   EXPECT_EQ(told(both), Ids{});
@@ -1031,8 +1069,10 @@ TEST(Causes, IntelsRuntimeIsBlamedForWhatItCannotUseOnly) {
   EXPECT_EQ(told(small), Ids{});
   small.pci[0].bar_sizes_bytes[2] = 256u << 20;
   EXPECT_EQ(told(small), unfit);
-  small.libraries[0].version = "1.3.31907";
+  small.libraries[0].version = "1.6.33577";
   EXPECT_EQ(told(small), Ids{});
+  small.libraries[0].version = "1.6.33578";
+  EXPECT_EQ(told(small), unfit);
 }
 
 TEST(Causes, LevelZerosLoaderAloneIsAWarning) {
@@ -1118,6 +1158,50 @@ TEST(Causes, ARecoveryOfALinkCountsForTheGpusBelowThePlace) {
   EXPECT_TRUE(works_again({own_failed, own}));
   EXPECT_FALSE(works_again({own, own_failed}));
   EXPECT_FALSE(works_again({own_failed, other}));
+}
+
+// A GPU's own error that is not fatal to the link: only while CUDA does not start, and by its path.
+TEST(Causes, AFailedRecoveryCountsForTheGpusBelowThePlace) {
+  const auto is_told = [](const char* recovery, bool cuda_starts) {
+    auto machine = healthy(2);
+    for (std::size_t i = 0; i < 2; ++i)
+      machine.pci[i].path = {address(0x0e + static_cast<int>(i)), machine.pci[i].address};
+    if (!cuda_starts) fail_cuda(machine, 999, "CUDA_ERROR_UNKNOWN");
+    log(machine,
+        "nvidia 0000:10:00.0: PCIe Bus Error: severity=Uncorrected (Non-Fatal), type=Transaction "
+        "Layer, (Requester ID)");
+    log(machine, recovery, 13);
+    const auto findings = diagnose(machine);
+    const auto found = std::ranges::find(findings, "pcie-fatal-error", &Finding::id);
+    return found != findings.end() && found->gpus == std::vector<int>{0};
+  };
+  constexpr const char *kOwn = "nvidia 0000:10:00.0: AER: device recovery failed",
+                       *kPort = "pcieport 0000:0e:00.0: AER: device recovery failed",
+                       *kOther = "pcieport 0000:0f:00.0: AER: device recovery failed",
+                       *kGood = "pcieport 0000:0e:00.0: AER: device recovery successful";
+  EXPECT_TRUE(is_told(kOwn, false));
+  EXPECT_TRUE(is_told(kPort, false));
+  EXPECT_FALSE(is_told(kOther, false));
+  EXPECT_FALSE(is_told(kGood, false));
+  EXPECT_FALSE(is_told(kPort, true));
+}
+
+// NVIDIA's open kernel modules, nv-pci.c, nv_pci_remove_helper().
+TEST(Causes, ARemovalOfAGpuWaitsUntilItsOwnDriverGoesOn) {
+  const auto waits = [](const char* later) {
+    auto machine = healthy(2);
+    for (const int gpu : {0, 1}) drop_from_nvml(machine, gpu);
+    log(machine, "NVRM: Attempting to remove device 0000:10:00.0 with non-zero usage count!", 12);
+    log(machine, later, 13);
+    const auto findings = diagnose(machine);
+    return std::ranges::any_of(findings, [](const Finding& finding) {
+      return finding.id == "driver-hung" && finding.gpus == std::vector<int>{0};
+    });
+  };
+  EXPECT_TRUE(waits("NVRM: something else"));
+  EXPECT_FALSE(waits("NVRM: Continuing with GPU removal for device 0000:10:00.0"));
+  EXPECT_TRUE(waits("NVRM: Continuing with GPU removal for device 0000:11:00.0"));
+  EXPECT_TRUE(waits("NVRM: Continuing with GPU removal for device "));  // cut off
 }
 
 // Linux, kernel/module/main.c: -22 says that the symbol is there, in another version.

@@ -114,6 +114,52 @@ TEST(DriverModules, WhereTheModuleCameFromSaysHowItIsLoaded) {
   EXPECT_FALSE(finding.command);
 }
 
+// Debian's and Ubuntu's packages, Red Hat's kernel-rt of RHEL 9 and of RHEL 8 ("rt" and its
+// release).
+TEST(DriverModules, AKernelIsRealTimeByAPartOfItsName) {
+  struct Row {
+    const char* kernel;
+    bool real_time;
+  };
+  for (const auto& [kernel, real_time] :
+       std::initializer_list<Row>{{"6.1.0-28-rt-amd64", true},
+                                  {"6.8.1-1015-realtime", true},
+                                  {"5.14.0-503.el9.x86_64+rt", true},
+                                  {"4.18.0-553.rt7.342.el8_10.x86_64", true},
+                                  {"6.6.9-rt16", true},
+                                  {"6.1.0-28-amd64", false},
+                                  {"6.6.31-rtx-amd64", false},
+                                  {"6.6.31-rt1x-amd64", false},
+                                  {"6.6.31-art-amd64", false}}) {
+    auto machine = unloaded();
+    machine.system.os_ids = "debian";
+    machine.system.kernel_release = kernel;
+    machine.nvidia.kernel_headers = machine.nvidia.module_installed = false;
+    EXPECT_EQ(contains(not_loaded(machine).title, "real-time kernel"), real_time) << kernel;
+  }
+}
+
+// Linux, arch/x86/kernel/cet.c: any module's function can lack the mark. The first line is enough.
+TEST(DriverModules, AMissingMarkIsOfTheModuleThatItsLineNames) {
+  const auto quoted = [](std::initializer_list<const char*> lines) {
+    auto machine = unloaded();
+    log(machine, "nvidia-nvlink: Nvlink Core is being initialized, major device number 510", 5.1);
+    for (const char* line : lines) log(machine, line, 5.2);
+    std::size_t count = 0;
+    for (const auto& finding : diagnose(machine))
+      for (const auto& item : finding.evidence) count += contains(item.quote, "Missing ENDBR");
+    return count;
+  };
+  EXPECT_EQ(quoted({"Missing ENDBR: function+0x0/0x10 [nvidia]"}), 1u);
+  EXPECT_EQ(quoted({"traps: Missing ENDBR: function+0x0/0x10 [nvidia]"}), 1u);
+  EXPECT_EQ(
+      quoted({"Missing ENDBR: first+0x0/0x10 [nvidia]", "Missing ENDBR: second+0x0/0x10 [nvidia]"}),
+      1u);
+  EXPECT_EQ(quoted({"Missing ENDBR: function+0x0/0x10"}), 0u);
+  EXPECT_EQ(quoted({"Missing ENDBR: function+0x0/0x10 [vboxdrv]"}), 0u);
+  EXPECT_EQ(quoted({"Missing ENDBR: function+0x0/0x10 [amdgpu]"}), 0u) << "no GPU of AMD is here";
+}
+
 TEST(DriverModules, AFullDiskNeedsNoReboot) {
   auto machine = unloaded();
   machine.system.os_ids = "debian";

@@ -104,6 +104,28 @@ TEST(Fold, WhatFollowsAtSeveralGpusIsOneFindingUnderTheOneRoot) {
             (Ids{"leaf", "leaf"}));
 }
 
+// Indices are of GPUs that the driver lists, addresses of those that the bus has.
+TEST(Fold, AFindingFollowsFromOneAboutTheSameGpusByIndexAndAddress) {
+  struct Places {
+    std::vector<int> gpus;
+    std::vector<PciAddress> pci;
+  };
+  const auto follows = [](const Places& of_root, const Places& of_leaf) {
+    auto root = told(kRoot, of_root.gpus), leaf = told(kLeaf, of_leaf.gpus);
+    root.finding.pci = of_root.pci;
+    leaf.finding.pci = of_leaf.pci;
+    return fold({root, leaf}, healthy(2)).size() == 1;
+  };
+  const auto first = address(0x10), second = address(0x11);
+  EXPECT_TRUE(follows({{}, {first}}, {{}, {first}}));
+  EXPECT_TRUE(follows({{}, {first, second}}, {{}, {second}}));
+  EXPECT_TRUE(follows({{}, {first}}, {{}, {first, second}})) << "one GPU's trouble stops all";
+  EXPECT_FALSE(follows({{}, {first}}, {{}, {second}}));
+  EXPECT_FALSE(follows({{0}, {first}}, {{0}, {second}}));
+  EXPECT_FALSE(follows({{0}, {}}, {{1}, {}}));
+  EXPECT_FALSE(follows({{0}, {first}}, {{1}, {first}}));
+}
+
 TEST(Fold, ErrorsComeFirstAndEachSeverityIsInTheOrderOfTheTelling) {
   std::vector<ReportedCause> all;
   for (const auto& [title, severity] : {std::pair("1", Severity::info),

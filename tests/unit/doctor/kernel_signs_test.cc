@@ -89,6 +89,24 @@ TEST(KernelSigns, OneHangInSeveralLinesIsCountedOnce) {
   EXPECT_EQ(stories[0].hangs, 22u);
 }
 
+// Four answers in a row that are late, over five seconds; half a minute without one ends the row.
+TEST(KernelSigns, AGpuHangsWhoseAnswersStayAway) {
+  const auto step = [](std::initializer_list<double> seconds) {
+    auto machine = radeons(1);
+    machine.pci[0].vendor_id = 0x8086;
+    machine.gpus[0].vendor = Vendor::intel;
+    machine.pci[0].driver = machine.gpus[0].driver = "xe";
+    for (const double at : seconds)
+      test::log(machine, "xe 0000:03:00.0: [drm] GT0: TLB invalidation fence timeout, seqno=1", at);
+    return last_step(machine);
+  };
+  EXPECT_EQ(step({10, 13, 15}), Step::recovered);
+  EXPECT_EQ(step({10, 11, 12, 14.9}), Step::recovered);
+  EXPECT_EQ(step({10, 11, 12, 15}), Step::hung);
+  EXPECT_EQ(step({10, 40, 70, 100}), Step::hung);
+  EXPECT_EQ(step({10, 11, 12, 42.5}), Step::recovered);
+}
+
 TEST(KernelSigns, NoRecoveryOfAGpuThatItsDriverDoesNotHold) {
   auto machine = radeons(1);
   test::log(machine, "amdgpu 0000:03:00.0: amdgpu: GPU reset(2) failed", 2);

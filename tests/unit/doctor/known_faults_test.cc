@@ -320,6 +320,33 @@ TEST(KnownFaults, OfManyThatFitTheFirstOfEachSymptomIsTold) {
   EXPECT_EQ(known[0].cure, "Fixed in driver 570.153.02. Install that, or a newer one.");
 }
 
+// NVIDIA's module that is there was built; it says nothing of AMD's.
+TEST(KnownFaults, ADriverThatIsThereWasBuilt) {
+  const auto told = [](bool loaded, std::optional<bool> installed) {
+    auto machine = healthy(2);
+    machine.system.kernel_release = "6.18.1";
+    machine.gpus[0].vendor = Vendor::amd;
+    machine.gpus[0].driver = machine.pci[0].driver = "amdgpu";
+    machine.gpus[0].gfx_target = "gfx90a";
+    machine.pci[0].vendor_id = 0x1002;
+    machine.nvidia.module_loaded = loaded;
+    machine.nvidia.module_installed = installed;
+    machine.amd.rocm_version = "7.2.0";
+    machine.amd.module_version = "6.3.6";
+    machine.amd.start = ApiStatus{"hsa_init()", 4104, "HSA_STATUS_ERROR_OUT_OF_RESOURCES"};
+    return known_of(machine);
+  };
+  for (const auto& [loaded, installed] :
+       std::initializer_list<std::pair<bool, std::optional<bool>>>{
+           {false, {}}, {false, true}, {true, {}}}) {
+    const auto known = told(loaded, installed);
+    ASSERT_EQ(known.size(), 1u);
+    EXPECT_EQ(known[0].gpus, std::vector<int>{0});
+    EXPECT_TRUE(known[0].title.ends_with("is known not to build its kernel driver"))
+        << known[0].title;
+  }
+}
+
 std::string cell(std::string_view name, std::string_view value) {
   return value.empty() ? "" : fmt::format("{} `{}`", name, value);
 }

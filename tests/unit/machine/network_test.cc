@@ -93,6 +93,40 @@ TEST(Network, AdaptersArePlacedBesideTheirGpus) {
   EXPECT_FALSE(second.ports[0].width);
 }
 
+// One GPU and one adapter below two ports of a bridge, or below two bridges.
+TEST(Network, ANumaNodeJoinsWhatNoBridgeDoes) {
+  const auto near = [](const char* bridge, const char* gpu_node, const char* adapter_node) {
+    const auto text = [](const std::string& folder, const char* kind, const char* maker,
+                         const char* node) {
+      const auto file = [&](const char* name, const std::string& content) {
+        return '"' + folder + "/" + name + "\":\"" + content + "\",";
+      };
+      return file("class", kind) + file("vendor", maker) + file("device", "0x1021") +
+             (*node != '\0' ? file("numa_node", node) : "");
+    };
+    const std::string gpu = "/sys/devices/pci0000:16/0000:16:01.0/0000:17:00.0",
+                      port = "/sys/devices/pci0000:" + std::string(bridge) + "/0000:" + bridge,
+                      adapter = port + ":02.0/0000:90:00.0", to = R"(":"../../..)";
+    const auto host =
+        scripted(R"("files":{)" + text(gpu, "0x030200", "0x10de", gpu_node) +
+                 text(adapter, "0x020700", "0x15b3", adapter_node) +
+                 R"("/sys/class/infiniband/mlx5_0/fw_ver":"1"},"links":{)" +
+                 R"("/sys/bus/pci/devices/0000:17:00.0)" + to + gpu.substr(4) + R"(",)" +
+                 R"("/sys/bus/pci/devices/0000:90:00.0)" + to + adapter.substr(4) + R"(",)" +
+                 R"("/sys/class/infiniband/mlx5_0/device)" + to + adapter.substr(4) + R"("})");
+    const Machine machine = inspect(*host, {});
+    EXPECT_EQ(machine.network.size(), 1u);
+    return machine.network.empty() ? "none" : machine.network[0].near_by.value_or("nothing");
+  };
+  EXPECT_EQ(near("16", "1", "1"), "host_bridge");
+  EXPECT_EQ(near("16", "", ""), "host_bridge");
+  EXPECT_EQ(near("80", "1", "1"), "numa_node");
+  EXPECT_EQ(near("80", "0", "1"), "nothing");
+  EXPECT_EQ(near("80", "", "1"), "nothing");
+  EXPECT_EQ(near("80", "1", ""), "nothing");
+  EXPECT_EQ(near("80", "", ""), "nothing") << "neither is known";
+}
+
 TEST(Network, FileOnlyTierReadsNoPort) {
   const auto host = scripted(kMachine);
   const Machine machine = inspect(*host, {.libraries = false});

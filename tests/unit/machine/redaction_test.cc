@@ -412,6 +412,13 @@ TEST(RedactionRules, KeepOfFilesWhatIsRead) {
                  "kernel/drivers/vfio/vfio.ko\nkernel/acme/acme.ko\nkernel/acme/vfio.ko\n"
                  "kernel/drivers/vfio/vfio\n"),
             "kernel/drivers/vfio/vfio.ko\n");
+  EXPECT_EQ(kept("/lib/modules/6.8.0/modules.builtin",
+                 "kernel/drivers/pci/vfio.ko\nkernel/drivers/vfio/pci/vfio-pci.ko\n"),
+            "kernel/drivers/vfio/pci/vfio-pci.ko\n");
+  const std::string cpus = "/sys/devices/system/node/node0/cpulist";
+  for (const char* list : {"0\n", "0-31,64-95\n"}) EXPECT_EQ(kept(cpus, list), list);
+  EXPECT_EQ(kept(cpus, "0-31,0x1f\n"), "*,*\n");
+  EXPECT_EQ(kept(cpus, "0-31,1234567890123\n"), "*,*\n");
   EXPECT_EQ(kept("/proc/devices", "Character devices:\n195 nvidia\n226 drm\n234 kfd\n240 acme\n"),
             "Character devices:\n195 nvidia\n226 drm\n234 kfd\n");
   EXPECT_EQ(kept("/etc/ld.so.cache", "damaged"), "");

@@ -58,6 +58,18 @@ TEST(Topology, HostBridgeNodeAndSystem) {
   EXPECT_EQ(kind_of(machine_with(apart)), PathKind::unknown);
 }
 
+TEST(Topology, EachPairHasItsOwnPath) {
+  auto machine = machine_with({"pci0000:00/0000:00:01.0/0000:01:00.0/0000:02:00.0/0000:03:00.0",
+                               "pci0000:00/0000:00:01.0/0000:01:00.0/0000:02:01.0/0000:04:00.0",
+                               "pci0000:00/0000:00:02.0/0000:05:00.0"});
+  derive_topology(machine);
+  std::vector<std::tuple<int, int, PathKind>> paths;
+  for (const auto& path : machine.paths) paths.emplace_back(path.gpu_a, path.gpu_b, path.kind);
+  EXPECT_EQ(paths, (std::vector<std::tuple<int, int, PathKind>>{{0, 1, PathKind::same_switch},
+                                                                {0, 2, PathKind::host_bridge},
+                                                                {1, 2, PathKind::host_bridge}}));
+}
+
 TEST(Topology, LinksThatAreUpCount) {
   auto machine = machine_with({"pci0000:00/0000:01:00.0", "pci0000:00/0000:02:00.0"});
   for (int i = 0; i < 4; ++i) {

@@ -49,5 +49,58 @@ TEST(GpuFacts, TheThresholdOfSramErrorsIsToldWhereItIsKnown) {
   EXPECT_EQ(fact(gpu, "SRAM error threshold"), "exceeded");
 }
 
+TEST(GpuFacts, ClocksPowerAndHeatAreThoseOfNow) {
+  Gpu gpu = healthy_gpu(0);
+  gpu.clocks.sm_mhz = 1980;
+  gpu.clocks.memory_mhz = 2619;
+  gpu.clocks.max_sm_mhz = 2100;
+  gpu.clock_event_reasons = 0x4;
+  gpu.power.draw_mw = 350'400;
+  gpu.power.limit_mw = 700'000;
+  gpu.power.default_limit_mw = 700'000;  // named only if it differs
+  gpu.power.max_limit_mw = 750'000;
+  gpu.thermal.gpu_celsius = 41;
+  gpu.thermal.slowdown_celsius = 87;
+  gpu.utilization_percent = 93;
+  EXPECT_EQ(fact(gpu, "Clocks now"), "SM 1980 MHz, memory 2619 MHz");
+  EXPECT_EQ(fact(gpu, "Clocks at most"), "SM 2100 MHz");
+  EXPECT_EQ(fact(gpu, "Clocks held by"), "software power cap");
+  EXPECT_EQ(fact(gpu, "Power"), "350 W drawn, limit 700 W, at most 750 W");
+  EXPECT_EQ(fact(gpu, "Temperature"), "GPU 41 C");
+  EXPECT_EQ(fact(gpu, "Limits"), "slows at 87 C");
+  EXPECT_EQ(fact(gpu, "Utilisation"), "93%");
+}
+
+TEST(GpuFacts, ErrorsOfNvlinksAreSummedOverTheCountersThatAreKnown) {
+  Gpu gpu = healthy_gpu(0);
+  gpu.nvlinks.resize(3);
+  gpu.nvlinks[0].up = gpu.nvlinks[1].up = true;
+  for (NvLink& link : gpu.nvlinks) link.version = 4;
+  EXPECT_EQ(fact(gpu, "NVLink"), "2 of 3 up, version 4");
+  gpu.nvlinks[1].replay_errors = 0;
+  EXPECT_EQ(fact(gpu, "NVLink"), "2 of 3 up, version 4, 0 link errors");
+  gpu.nvlinks[0].replay_errors = 1;
+  gpu.nvlinks[1].recovery_errors = 20;
+  gpu.nvlinks[2].crc_errors = 300;
+  EXPECT_EQ(fact(gpu, "NVLink"), "2 of 3 up, version 4, 321 link errors");
+}
+
+TEST(GpuFacts, LimitsOfCudaAreThoseThatItReports) {
+  Gpu gpu = healthy_gpu(0);
+  gpu.cuda.emplace();
+  EXPECT_EQ(fact(gpu, "Threads"), "");
+  gpu.cuda->max_threads_per_block = 1024;
+  gpu.cuda->max_threads_per_multiprocessor = 2048;
+  gpu.cuda->warp_size = 32;
+  gpu.cuda->max_blocks_per_multiprocessor = 24;
+  gpu.cuda->shared_memory_per_block_bytes = 48 * KiB;
+  gpu.cuda->managed_memory = true;
+  gpu.cuda->multicast = false;
+  EXPECT_EQ(fact(gpu, "Threads"), "1024 a block, 2048 an SM, warps of 32");
+  EXPECT_EQ(fact(gpu, "Blocks an SM"), "24");
+  EXPECT_EQ(fact(gpu, "Shared memory"), "48 KiB a block");
+  EXPECT_EQ(fact(gpu, "Has"), "managed memory");
+}
+
 }  // namespace
 }  // namespace gpuready

@@ -7,6 +7,7 @@
 #include "base/named.h"
 #include "health/clocks.h"
 #include "report/conclude.h"
+#include "report/summary.h"
 #include "unit/report/healthy.h"
 #include "unit/value/describe.h"
 
@@ -376,6 +377,19 @@ TEST(Obligations, OfOneGpuSayNothingOfAnother) {
     for (const ObligationKind kind : {identity, integrity, coverage})
       EXPECT_NE(owed(report, kind, 1).status, Status::broken) << row.what;
   }
+}
+
+// What a test found says more than the obligation that is broken by it.
+TEST(Obligations, AGpusReasonIsThatOfItsTestThenThatOfWhatItOwes) {
+  Report report = healthy(2);
+  for (std::size_t gpu : {0, 1}) report.verdicts->at(gpu).coverage->tested_bytes = 69 * GiB;
+  report.verdicts->at(0).status = VerdictStatus::failed;
+  report.verdicts->at(0).reason = "3 words are wrong.";
+  conclude(report, {});
+  const Summary summary = summarize(report);
+  EXPECT_EQ(summary.gpus[0].reason, "memory: 3 words are wrong.");
+  EXPECT_TRUE(summary.gpus[1].reason.starts_with("Coverage not judged: "))
+      << summary.gpus[1].reason;
 }
 
 TEST(Obligations, WhatOthersSetDifferentlyIsDegraded) {

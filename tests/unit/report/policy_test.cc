@@ -131,7 +131,8 @@ TEST(Policy, AWrongFileIsRefusedWithItsKey) {
       {"x = 1", "x is not known"},
       {"level = \"fast\"", "level is not quick"},
       {"require = [\"speed\"]", "require has speed"},
-      {"[[gpus]]\ncount = 0", "count is not from 1"},
+      {"[[gpus]]\ncount = 0", "count is not from 1 to 1024"},
+      {"[[gpus]]\ncount = 1025", "count is not from 1 to 1024"},
       {"[[gpus]]\nmodell = \"H100\"", "modell is not known"},
       {"[driver]\nleast = \"new\"", "driver.least is not a version"},
       {"[[accept]]\nname = \"clock\"\nuntil = \"2026-12-31\"", "reason is missing"},
@@ -148,6 +149,14 @@ TEST(Policy, AWrongFileIsRefusedWithItsKey) {
     EXPECT_EQ(policy.error().kind, ErrorKind::bad_input);
     EXPECT_TRUE(policy.error().message.starts_with("policy.toml: ")) << policy.error().message;
     EXPECT_NE(policy.error().message.find(why), std::string::npos) << policy.error().message;
+  }
+}
+
+TEST(Policy, FromOneTo1024GpusAreExpected) {
+  for (const unsigned count : {1u, 1024u}) {
+    const Policy policy = policy_of("[[gpus]]\ncount = " + std::to_string(count));
+    ASSERT_EQ(policy.gpus.size(), 1u);
+    EXPECT_EQ(policy.gpus[0].count, count);
   }
 }
 

@@ -1,4 +1,5 @@
 // Markdown, HTML and Prometheus: escaping, and that each says the same as the summary.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -334,6 +335,20 @@ TEST(Prometheus, HasTheFiguresInBaseUnits) {
   EXPECT_TRUE(contains(
       text, "gpuready_finding{id=\"row-remap-pending\",severity=\"error\",action=\"reset_gpu\""));
   EXPECT_TRUE(contains(text, "rate=\"verify complement\"} 2630000000000\n"));
+}
+
+TEST(Prometheus, HasEachObligationOfAGpuWithItsStatus) {
+  Report report = samples::healthy();
+  conclude(report, {});
+  ASSERT_FALSE(report.obligations.empty() || report.obligations[0].empty());
+  const std::string text = render_prometheus(report);
+  for (std::size_t gpu = 0; gpu < report.obligations.size(); ++gpu)
+    for (const Obligation& each : report.obligations[gpu])
+      EXPECT_TRUE(contains(text, fmt::format("obligation=\"{}\",status=\"{}\"}} 1\n",
+                                             to_string(each.kind), to_string(each.status))))
+          << gpu << " " << to_string(each.kind);
+  EXPECT_EQ(count(text, "\ngpuready_gpu_obligation{"),
+            report.obligations.size() * report.obligations[0].size());
 }
 
 TEST(Prometheus, ReadyIsAbsentWhereNothingWasToBeTested) {

@@ -62,6 +62,29 @@ TEST(Action, AVirtualMachineIsRestartedButHasNoPowerCord) {
   EXPECT_EQ(settled(Action::replace, machine), Action::ask_host);
 }
 
+// Names of products as instances have them. A kernel of Azure's is also WSL's, and that of a
+// container's image on bare metal.
+TEST(Action, ACloudIsKnownByItsProductOrItsGuestsKernel) {
+  const auto cloud = [](const char* product, std::optional<std::string> hypervisor,
+                        const char* kernel, bool wsl2 = false) {
+    Machine machine = in(std::nullopt, std::move(hypervisor));
+    machine.system.product_name = product;
+    machine.system.kernel_release = kernel;
+    machine.system.wsl2 = wsl2;
+    return std::string(cloud_of(machine));
+  };
+  EXPECT_EQ(cloud("g5.4xlarge", "kvm", "6.8.0-1015-aws"), "Amazon EC2");
+  EXPECT_EQ(cloud("p5.metal-48xl", {}, "6.8.0-1015-aws"), "Amazon EC2");
+  EXPECT_EQ(cloud("", "nitro", "6.8.0"), "Amazon EC2");
+  EXPECT_EQ(cloud("Google Compute Engine", "kvm", "6.8.0"), "Google Cloud");
+  EXPECT_EQ(cloud("Virtual Machine", "hyperv", "6.8.0-1015-azure"), "Azure");
+  EXPECT_EQ(cloud("Virtual Machine", "hyperv", "6.8.0-45-generic"), "");
+  EXPECT_EQ(cloud("Virtual Machine", {}, "6.8.0-1015-azure"), "");
+  EXPECT_EQ(cloud("Virtual Machine", "", "6.8.0-1015-azure"), "");
+  EXPECT_EQ(cloud("Virtual Machine", "hyperv", "6.8.0-1015-azure", true), "");
+  EXPECT_EQ(cloud("PowerEdge R760xa", {}, "6.8.0"), "");
+}
+
 TEST(Action, BareMetalDoesAll) {
   EXPECT_EQ(settled(Action::replace, in(std::nullopt, std::nullopt)), Action::replace);
 }

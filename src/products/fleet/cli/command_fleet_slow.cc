@@ -67,7 +67,7 @@ Result<int> run_fleet_slow(const FleetSlowOptions& options) {
       .options = {.slower_by = options.slower_by_percent.value_or(0) / 100,
                   .most_rounds = options.rounds},
       .rounds = {}};
-  if (!options.results.empty() && host->exists(options.results)) {
+  if (host->exists(options.results)) {
     auto rounds = fleet::read_rates(TRY(host->read_file(options.results, kMostBytes)), search.map);
     if (!rounds) return fail(rounds.error().kind, options.results + ", " + rounds.error().message);
     search.rounds = std::move(*rounds);

@@ -87,9 +87,9 @@ std::string conclusion_of(const SlowFindings& findings) {
       parts.push_back(counted(number, fmt::format("slow {}", name_of(kind))));
   std::string text = parts.empty() ? "Nothing is known to be slow" : join(parts, ", ");
   const std::size_t silent = findings.unknown.size() + findings.left.size();
-  if (parts.empty() && exit_of(findings) == Exit::ok)
+  if (parts.empty() && findings.limit_share && exit_of(findings) == Exit::ok)
     text = fmt::format("No node, group or link is slower by {:.1f}% or more",
-                       100 * (1 - findings.limit_share.value_or(1)));
+                       100 * (1 - *findings.limit_share));
   text += fmt::format(" among {}", counted(findings.nodes, "node"));
   if (silent > 0) text += fmt::format("; {} unknown", silent);
   if (!findings.suspects.empty()) text += fmt::format("; {} undecided", findings.suspects.size());

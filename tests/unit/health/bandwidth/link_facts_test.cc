@@ -108,6 +108,47 @@ TEST(LinkFacts, APortThatIsSetLowerLimitsTheLinkAndDoesNotSlowIt) {
   EXPECT_TRUE(link.slow());
 }
 
+TEST(LinkFacts, OnlyWhatIsKnownOfBothEndsIsCompared) {
+  using Most = std::optional<int>;
+  const auto narrow = [](Most now, Most most) {
+    return TrainedLink{{5, now}, {5, most}, {}, false}.narrow();
+  };
+  EXPECT_TRUE(narrow(8, 16));
+  EXPECT_FALSE(narrow(16, 16));
+  EXPECT_FALSE(narrow({}, 16));
+  EXPECT_FALSE(narrow(8, {}));
+  const auto slow = [](Most now, Most most, Most target) {
+    return TrainedLink{{now, 16}, {most, 16}, target, true}.slow();
+  };
+  EXPECT_TRUE(slow(3, 4, {}));
+  EXPECT_TRUE(slow(3, {}, 4));
+  EXPECT_TRUE(slow(3, 5, 4));
+  EXPECT_FALSE(slow(4, 4, {}));
+  EXPECT_FALSE(slow(4, 5, 4));
+  EXPECT_FALSE(slow(4, {}, {}));
+  EXPECT_FALSE(slow({}, 4, 4));
+  TrainedLink asleep{{3, 8}, {4, 16}, {}, true};
+  EXPECT_TRUE(asleep.slow() && asleep.narrow());
+  asleep.now.generation.reset();
+  asleep.now.width.reset();
+  EXPECT_FALSE(asleep.slow() || asleep.narrow());
+}
+
+TEST(LinkFacts, CopiesAreHeldToTheSlowestLinkOfTheirWay) {
+  const auto slowest = [](PcieLink own, const std::vector<PcieLink>& above) {
+    LinkFacts facts;
+    facts.now = own;
+    for (const PcieLink& link : above) facts.above.push_back({link, {}, {}, false});
+    return describe_link(facts.slowest());
+  };
+  EXPECT_EQ(slowest({4, 16}, {}), "PCIe 4.0 x16");
+  EXPECT_EQ(slowest({4, 16}, {{5, 16}}), "PCIe 4.0 x16");
+  EXPECT_EQ(slowest({4, 16}, {{4, 8}}), "PCIe 4.0 x8");
+  EXPECT_EQ(slowest({4, 16}, {{3, 8}, {4, 8}}), "PCIe 3.0 x8");
+  EXPECT_EQ(slowest({4, 16}, {{}}), "PCIe 4.0 x16");
+  EXPECT_EQ(slowest({}, {{3, 8}}), "PCIe of unknown generation");
+}
+
 // A GPU below a switch whose own link to the processor is the slower one.
 TEST(LinkFacts, LinksAboveAreThoseBetweenPortsAndSwitches) {
   auto host = scripted(R"("files":{

@@ -8,6 +8,7 @@
 #include "health/bandwidth/check.h"
 #include "health/bandwidth/copy.h"
 #include "health/bandwidth/together.h"
+#include "unit/health/forwarding_device.h"
 #include "unit/health/verdicts.h"
 #include "unit/machine/scripted.h"
 
@@ -59,6 +60,30 @@ TEST(BandwidthTest, StandardReportsEveryRateAndLatency) {
     ASSERT_TRUE(find_metric(v, name)) << name;
     EXPECT_GT(find_metric(v, name)->value, 0) << name;
   }
+}
+
+// A copy of a word, 200 times in each direction.
+TEST(BandwidthTest, LatencyIsThatOfWordsInBothDirections) {
+  class Counted final : public ForwardingDevice {
+   public:
+    Counted() : ForwardingDevice(cpu()) {}
+    Result<void> copy_to_device(StreamId stream, DeviceAddress target, const void* source,
+                                std::uint64_t bytes) override {
+      to_device += bytes == 8;
+      return inner_->copy_to_device(stream, target, source, bytes);
+    }
+    Result<void> copy_to_host(StreamId stream, void* target, DeviceAddress source,
+                              std::uint64_t bytes) override {
+      to_host += bytes == 8;
+      return inner_->copy_to_host(stream, target, source, bytes);
+    }
+    int to_device = 0, to_host = 0;
+  };
+  Counted device;
+  const Verdict v = test_bandwidth(device, small(Level::standard));
+  EXPECT_TRUE(find_metric(v, "h2d_latency") && find_metric(v, "d2h_latency")) << v.reason;
+  EXPECT_EQ(device.to_device, 200);
+  EXPECT_EQ(device.to_host, 200);
 }
 
 constexpr std::size_t kUntimedTransfers = 8;  // six with the host and two within the device

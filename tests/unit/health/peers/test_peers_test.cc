@@ -180,6 +180,46 @@ TEST(PeersTest, ALinkWithoutAtomicsPassesAndSaysSo) {
   EXPECT_FALSE(says(v, ", atomics and copies"));
 }
 
+// A kernel that this GPU cannot run is left out; any other error of the driver ends the test.
+TEST(PeersTest, AtomicsThatAGpuHasNoCodeForAreLeftOut) {
+  class Prepared final : public ForwardingDevice {
+   public:
+    explicit Prepared(std::optional<ErrorKind> error) : ForwardingDevice(cpu()), error_(error) {}
+    Result<bool> can_access_peer(const Device&) override { return true; }
+    Result<void> enable_peer_access(Device&) override { return {}; }
+    Result<PeerFacts> peer_facts(const Device&) override { return PeerFacts{true, true}; }
+    Result<void> prepare(const Kernel& kernel) override {
+      if (error_ && std::string_view(kernel.name) == "gpuready_peer_atomics")
+        return fail(*error_, "not prepared");
+      return inner_->prepare(kernel);
+    }
+    Result<void> copy_to_peer(StreamId stream, Device&, DeviceAddress target, DeviceAddress source,
+                              std::uint64_t bytes) override {
+      return inner_->copy_on_device(stream, target, source, bytes);
+    }
+    Result<void> copy_from_peer(StreamId stream, DeviceAddress target, Device&,
+                                DeviceAddress source, std::uint64_t bytes) override {
+      return inner_->copy_on_device(stream, target, source, bytes);
+    }
+
+   private:
+    std::optional<ErrorKind> error_;
+  };
+  const auto with = [](std::optional<ErrorKind> error) {
+    return verdict_of(in_child_with({{"GPUREADY_LIBNCCL", "/nonexistent"}}, [&] {
+      Prepared first({}), second(error);
+      return dump_line(to_json(test_peers(first, second, small())));
+    }));
+  };
+  const Verdict good = with({}), without = with(ErrorKind::unsupported), bad = with(ErrorKind::io);
+  EXPECT_EQ(good.status, VerdictStatus::passed) << good.reason;
+  EXPECT_TRUE(says(good, "atomics and copies")) << good.reason;
+  EXPECT_EQ(without.status, VerdictStatus::passed) << without.reason;
+  EXPECT_TRUE(says(without, "atomics not tested: not prepared")) << without.reason;
+  EXPECT_NE(bad.status, VerdictStatus::passed);
+  EXPECT_TRUE(says(bad, "not prepared")) << bad.reason;
+}
+
 TEST(PeersTest, WithoutNcclThatIsSaid) {
   const Verdict v = on_fake("", small(), "", "no_such_nccl");
   EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;

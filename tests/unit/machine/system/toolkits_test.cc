@@ -33,6 +33,8 @@ TEST(Toolkits, CudaVersions) {
   EXPECT_EQ(parse_cuda_version_json(R"({"cuda":{"version":12}})"), std::nullopt);
   EXPECT_EQ(parse_cuda_version_json("{"), std::nullopt);
   EXPECT_EQ(parse_cuda_version_txt("CUDA Version 10.2.89\n"), "10.2.89");
+  for (const char* other : {"", "10.2.89\n", "CUDA Version\n", "CUDA Version x\n"})
+    EXPECT_EQ(parse_cuda_version_txt(other), std::nullopt) << other;
 }
 
 TEST(Toolkits, EachMajorOfALibraryOnce) {
@@ -59,6 +61,21 @@ TEST(Toolkits, OneToolkitBehindTwoLinksIsOne) {
   EXPECT_TRUE(machine.toolkits[0].on_path);
   EXPECT_EQ(machine.toolkits[1].version, "11.8") << "by its folder's name";
   EXPECT_FALSE(machine.toolkits[1].on_path);
+}
+
+TEST(Toolkits, TheFolderAboveThatOfNvccIsItsToolkit) {
+  for (const auto& [folder, root] :
+       {std::pair("/opt/kit/bin", "/opt/kit"), {"/kit/bin", "/kit"}, {"/bin", "/"}}) {
+    Machine machine;
+    const std::string version = std::string(root) + (root == std::string("/") ? "" : "/");
+    read_toolkits(*scripted(R"("environment":{"PATH":")" + std::string(folder) +
+                            R"("},"files":{")" + folder + R"(/nvcc":"",")" + version +
+                            R"(version.json":"{\"cuda\":{\"version\":\"12.4.1\"}}"})"),
+                  machine);
+    ASSERT_EQ(machine.toolkits.size(), 1u) << folder;
+    EXPECT_EQ(machine.toolkits[0].path, root);
+    EXPECT_TRUE(machine.toolkits[0].on_path);
+  }
 }
 
 TEST(Toolkits, TheFirst32FoldersOfPathAreSearched) {

@@ -8,7 +8,10 @@
 namespace gpuready {
 namespace {
 
-using namespace fleet;
+using fleet::Fleet;
+using fleet::NodeState;
+using fleet::SearchEnd;
+using fleet::SlowFindings;
 
 Exit exit_of_nodes(const std::vector<NodeState>& states, std::size_t unread = 0) {
   Fleet merged;

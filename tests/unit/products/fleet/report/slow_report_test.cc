@@ -120,6 +120,8 @@ TEST(SlowReport, NothingFoundIsSaidByWhatWasMeasured) {
             "# Slow nodes\n\nNo node, group or link is slower by 4.5% or more among 4 nodes.\n\n"
             "1 round, 1 pair; usual rate 12.35; a measurement varies by 1.0%; slow is below "
             "95.5%.\n");
+  found.limit_share.reset();
+  EXPECT_EQ(conclusion_of(found), "Nothing is known to be slow among 4 nodes.");
   found = {};
   found.nodes = 4;
   found.unknown = {"n1"};

@@ -1,0 +1,66 @@
+// What `check` and `test` keep, and what `status` reads of it.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "cli/run_tests.h"
+#include "unit/machine/scripted.h"
+#include "unit/report/healthy.h"
+
+namespace gpuready::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+class KeptStatus : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = testing::TempDir() + "gpuready-status-XXXXXX";
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+  std::string at(const std::string& name) const { return folder_ + "/" + name; }
+
+ private:
+  std::string folder_;
+};
+
+TEST_F(KeptStatus, ALockIsWaitedForUpToItsPatience) {
+  using std::chrono::milliseconds;
+  const auto held = wait_for_lock(at("lock"), milliseconds(0));
+  ASSERT_TRUE(held) << "a free one needs no patience";
+  const auto refused = wait_for_lock(at("lock"), milliseconds(0));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::busy);
+}
+
+// Monitoring reads it as another user.
+TEST_F(KeptStatus, ResultsAreKeptForAllToRead) {
+  const mode_t mask = ::umask(0);
+  const auto kept = keep_results(at("results.json"), healthy(1), {});
+  ::umask(mask);
+  ASSERT_TRUE(kept) << kept.error().message;
+  struct stat facts{};
+  ASSERT_EQ(::stat(at("results.json").c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 07777, 0644u);
+}
+
+TEST_F(KeptStatus, OnlyThisMachinesMissingFolderIsToBeMade) {
+  constexpr const char* kAdvice = "never tested: run mkdir /var/lib/gpuready, then gpuready check";
+  const auto line = [](const char* machine, const std::string& file) {
+    const auto status = read_status(*scripted(machine), file, 3600);
+    return status ? status->line : status.error().message;
+  };
+  constexpr const char *kNothing = R"("files":{})",
+                       *kFolder = R"("files":{"/var/lib/gpuready/results.json.lock":""})";
+  EXPECT_EQ(line(kNothing, kKeptResultsFile), kAdvice);
+  EXPECT_NE(line(kFolder, kKeptResultsFile), kAdvice);
+  EXPECT_NE(line(kNothing, "/srv/results.json"), kAdvice);
+  EXPECT_TRUE(line(kFolder, kKeptResultsFile).starts_with("never tested"));
+  EXPECT_TRUE(line(kNothing, "/srv/results.json").starts_with("never tested"));
+}
+
+}  // namespace
+}  // namespace gpuready::cli
