@@ -546,7 +546,8 @@ std::vector<Match> branch_tracking(const Facts& facts) {
   const auto& machine = facts.machine;
   const auto& log = machine.kernel_log.lines;
   std::vector<Match> matches;
-  for (std::size_t i = load_line(machine), oops = log.size(); i < log.size(); ++i) {
+  for (std::size_t i = load_line(machine), oops = log.size(); i < log.size() && matches.empty();
+       ++i) {
     const auto& line = log[i].text;
     if (says_any(line, {"kernel: Internal error: Oops - BTI"})) oops = i;
     const bool on_arm = oops < log.size() && says_any(line, {"kernel: pc : "});
@@ -555,7 +556,7 @@ std::vector<Match> branch_tracking(const Facts& facts) {
     const auto open = line.rfind('[');
     if (!line.ends_with(']') || open == line.npos) continue;
     const auto vendor = vendor_of_writer(line.substr(open + 1, line.size() - open - 2));
-    if (!vendor || !matches.empty()) continue;
+    if (!vendor) continue;
     Match match = about_all(machine, *vendor);
     const bool works = std::ranges::all_of(  // or the machine has no GPU for it
         match.pci, [&](const PciAddress& address) { return runs_now(machine, address); });

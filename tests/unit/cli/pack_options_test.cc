@@ -207,9 +207,10 @@ class Passwords : public PackOptions {
     if (child == 0) {
       const auto password = read_password(*host_, std::nullopt, "Password", twice);
       write("answer", password ? "got " + *password : "error " + password.error().message);
-      ::_exit(0);
+      (void)!::write(STDERR_FILENO, ".", 1);
+      ::pause();  // until the terminal goes: its last output would be lost with this process
     }
-    const Descriptor master(terminal);
+    Descriptor master(terminal);
     std::string shown;
     char bytes[256];
     const auto show = [&] {
@@ -225,8 +226,9 @@ class Passwords : public PackOptions {
       EXPECT_EQ(::write(terminal, text.data(), text.size()), static_cast<ssize_t>(text.size()));
       shown += "|";
     }
-    while (show()) {
+    while (!shown.ends_with('.') && show()) {
     }
+    master = Descriptor();
     ::waitpid(child, nullptr, 0);
     std::ifstream file("answer");
     return {std::string(std::istreambuf_iterator<char>(file), {}), shown};
@@ -263,13 +265,13 @@ TEST_F(Passwords, OfAFileThatCannotBeReadAreAnError) {
 TEST_F(Passwords, AreTypedUnseen) {
   const auto [answer, shown] = of_terminal("secret\n", false);
   EXPECT_EQ(answer, "got secret");
-  EXPECT_EQ(shown, "Password: |\r\n");
+  EXPECT_EQ(shown, "Password: |\r\n.");
 }
 
 TEST_F(Passwords, AreTypedTwiceWhereAKeyIsMade) {
   const auto [same, shown] = of_terminal("secret\nsecret\n", true);
   EXPECT_EQ(same, "got secret");
-  EXPECT_EQ(shown, "Password: |\r\nPassword again: |\r\n");
+  EXPECT_EQ(shown, "Password: |\r\nPassword again: |\r\n.");
   EXPECT_EQ(of_terminal("secret\nsecrets\n", true).first, "error the two passwords differ");
 }
 
