@@ -65,6 +65,7 @@ TEST(Privileges, AnotherUserStaysAsItIs) {
                        : identity() == before ? "the same"
                                               : "not the same");
   });
+  if (text == "refused") GTEST_SKIP() << "a user name space without users of its own";
   EXPECT_EQ(text, "the same");
 }
 
