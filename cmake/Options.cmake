@@ -1,8 +1,9 @@
 # One interface target that every target of the project links: warnings, hardening, sanitizers.
 add_library(gpuready_options INTERFACE)
-# Warnings are errors with the compilers that continuous integration has. A newer one has new warnings.
+# Warnings are errors with the compilers that continuous integration has. A newer one has new warnings, and so have the
+# flags of a project that includes the ternary library.
 set(errors "")
-if("${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}" MATCHES "^(GNU 12|Clang 19)[.]")
+if(NOT GPUREADY_ONLY STREQUAL "ternary-library" AND "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}" MATCHES "^(GNU 12|Clang 19)[.]")
   set(errors -Werror)
 endif()
 target_compile_options(gpuready_options INTERFACE

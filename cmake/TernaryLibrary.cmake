@@ -17,7 +17,6 @@ endforeach()
 
 add_library(gpuready_ternary STATIC ${sources})
 target_link_libraries(gpuready_ternary PRIVATE $<BUILD_INTERFACE:gpuready_options> PUBLIC Threads::Threads)
-target_compile_options(gpuready_ternary PRIVATE -Wno-error)  # whatever flags and compiler the including project has
 target_compile_features(gpuready_ternary INTERFACE cxx_std_20)
 target_include_directories(gpuready_ternary INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
