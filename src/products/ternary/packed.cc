@@ -27,8 +27,9 @@ namespace gpuready::ternary {
 
 void* allocate_aligned(std::size_t bytes, bool zeroed) {
   constexpr std::size_t kHugePage = std::size_t{2} << 20;
-  // Large arrays are read from end to end; huge pages spare most of the page walks.
-  const std::size_t alignment = bytes >= 2 * kHugePage ? kHugePage : 64;
+  // Large arrays are read from end to end; huge pages spare most of the page walks. The last one
+  // may be half empty.
+  const std::size_t alignment = bytes >= kHugePage / 2 ? kHugePage : 64;
   const std::size_t size =
       (std::max<std::size_t>(bytes, 1) + alignment - 1) / alignment * alignment;
   void* memory = std::aligned_alloc(alignment, size);
