@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "unit/cli/run_command.h"
+#include "unit/test_folder.h"
 
 namespace gpuready::cli {
 namespace {
@@ -16,16 +17,10 @@ namespace fs = std::filesystem;
 
 class FleetCommands : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = testing::TempDir() + "gpuready-fleet-XXXXXX";
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-  std::string at(const std::string& name) const { return folder_ + "/" + name; }
+  std::string at(const std::string& name) const { return folder_.path(name); }
 
  private:
-  std::string folder_;
+  TestFolder folder_;
 };
 
 test::Ran fleet(std::vector<std::string> args) {

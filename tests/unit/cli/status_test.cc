@@ -2,29 +2,20 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <filesystem>
-
 #include "cli/run_tests.h"
 #include "unit/machine/scripted.h"
 #include "unit/report/healthy.h"
+#include "unit/test_folder.h"
 
 namespace gpuready::cli {
 namespace {
 
-namespace fs = std::filesystem;
-
 class KeptStatus : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = testing::TempDir() + "gpuready-status-XXXXXX";
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-  std::string at(const std::string& name) const { return folder_ + "/" + name; }
+  std::string at(const std::string& name) const { return folder_.path(name); }
 
  private:
-  std::string folder_;
+  TestFolder folder_;
 };
 
 TEST_F(KeptStatus, ALockIsWaitedForUpToItsPatience) {

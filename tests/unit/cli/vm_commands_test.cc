@@ -19,7 +19,7 @@ class VmCommands : public testing::Test {
   static Ran run(std::vector<std::string> args) { return test::run_command("vm", std::move(args)); }
   std::string at(const std::string& name) const { return folder_.path(name); }
   std::string driver(const std::string& version) const {
-    write_driver(folder_, "driver-" + version + "/", version);
+    vm::write_driver(folder_, "driver-" + version + "/", version);
     return at("driver-" + version);
   }
   std::string current() const {
@@ -27,7 +27,7 @@ class VmCommands : public testing::Test {
     return fs::is_symlink(link) ? fs::read_symlink(link).string() : "none";
   }
 
-  vm::TestFolder folder_;
+  TestFolder folder_;
 };
 
 TEST_F(VmCommands, WhatIsToBeDetachedIsNamed) {

@@ -13,6 +13,7 @@
 #include <fstream>
 
 #include "unit/device/in_child.h"
+#include "unit/test_folder.h"
 
 namespace gpuready {
 namespace {
@@ -25,18 +26,12 @@ class Landlock : public testing::Test {
     constexpr long kCreateRuleset = 444, kVersionOnly = 1;
     if (syscall(kCreateRuleset, nullptr, 0, kVersionOnly) < 1)
       GTEST_SKIP() << "the kernel has no Landlock";
-    std::string name = testing::TempDir() + "gpuready-landlock-XXXXXX";
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
     for (const char* folder : {"hidden/shown", "other", "written", "own"})
       fs::create_directories(at(folder));
     for (const char* file : {"hidden/secret", "hidden/shown/file", "other/file", "written/file"})
       std::ofstream(at(file)) << "text";
   }
-  void TearDown() override {
-    if (!folder_.empty()) fs::remove_all(folder_);
-  }
-  std::string at(const std::string& name) const { return folder_ + "/" + name; }
+  std::string at(const std::string& name) const { return folder_.path(name); }
 
   // "yes" if `attempt` succeeds in a process that is confined so, else why not.
   std::string confined(const std::function<bool()>& attempt) const {
@@ -56,7 +51,7 @@ class Landlock : public testing::Test {
   }
 
  private:
-  std::string folder_;
+  TestFolder folder_;
 };
 
 TEST_F(Landlock, ReadsAllButWhatIsHidden) {

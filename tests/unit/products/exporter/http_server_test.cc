@@ -12,6 +12,7 @@
 
 #include "base/descriptor.h"
 #include "base/text.h"
+#include "unit/test_folder.h"
 
 namespace gpuready::exporter {
 namespace {
@@ -20,20 +21,15 @@ namespace fs = std::filesystem;
 
 class ExporterServer : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = testing::TempDir() + "gpuready-server-XXXXXX";
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-  std::string at(const std::string& name) const { return folder_ + "/" + name; }
+  std::string at(const std::string& name) const { return folder_.path(name); }
   std::string refusal_of(const std::string& path) const {
     const auto server = HttpServer::listen({.unix_path = path, .host = "", .port = 0});
     return server ? "" : server.error().message;
   }
 
  private:
-  std::string folder_;
+  // Not in the build: a socket's path has at most 107 bytes.
+  TestFolder folder_{testing::TempDir()};
 };
 
 Descriptor connected(const std::string& path) {

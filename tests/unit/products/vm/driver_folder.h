@@ -1,43 +1,14 @@
 // A folder with a small driver in it, and bundles of it.
 #pragma once
 
-#include <gtest/gtest.h>
-#include <stdlib.h>
-
-#include <filesystem>
-#include <fstream>
 #include <string>
 
 #include "unit/products/vm/elf_files.h"
+#include "unit/test_folder.h"
 #include "vm/drivers/collect.h"
 #include "vm/drivers/open_bundle.h"
 
 namespace gpuready::vm {
-
-class TestFolder {
- public:
-  TestFolder() { EXPECT_NE(::mkdtemp(path_.data()), nullptr); }
-  ~TestFolder() { std::filesystem::remove_all(path_); }
-  TestFolder(const TestFolder&) = delete;
-
-  std::string path(const std::string& relative = "") const {
-    return relative.empty() ? path_ : path_ + "/" + relative;
-  }
-  void write(const std::string& relative, const std::string& bytes) const {
-    std::filesystem::create_directories(std::filesystem::path(path(relative)).parent_path());
-    std::ofstream(path(relative), std::ios::binary) << bytes;
-  }
-  std::string read(const std::string& relative) const {
-    std::ifstream file(path(relative), std::ios::binary);
-    return std::string(std::istreambuf_iterator<char>(file), {});
-  }
-  std::size_t count() const {
-    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(path_), {}));
-  }
-
- private:
-  std::string path_ = std::string(GPUREADY_BINARY_DIR) + "/vmXXXXXX";
-};
 
 inline constexpr const char* kVersion = "580.65.06";
 

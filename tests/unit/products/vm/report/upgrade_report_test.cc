@@ -10,14 +10,13 @@
 namespace gpuready {
 namespace {
 
-using vm::TestFolder;
 using vm::TestResult;
 
 class Switching : public testing::Test {
  protected:
   // A bundle of this version in the folder of bundles.
   void add(const std::string& version) {
-    write_driver(folder_, "driver-" + version + "/", version);
+    vm::write_driver(folder_, "driver-" + version + "/", version);
     std::filesystem::create_directories(folder_.path("bundles"));
     const auto made =
         vm::collect_bundle({.from = {folder_.path("driver-" + version)}},
