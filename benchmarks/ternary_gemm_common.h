@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <string_view>
 #include <vector>
 
 #include "device/device.h"
@@ -67,8 +68,8 @@ inline std::vector<GemmPlan> plans_of(Device& device, Problem p, bool automatic_
   return plans;
 }
 
-inline const char* to_string(GemmKernel kernel) {
-  return kernel == GemmKernel::wgmma ? "int8-wgmma" : "int8-mma";
+inline std::string_view to_string(GemmKernel kernel) {
+  return gemm_products()[kernel == GemmKernel::wgmma ? 0 : 1].name;
 }
 
 // 0 when all bits are the CPU's.
