@@ -3,8 +3,9 @@
 
 #include <sys/stat.h>
 
+#include <map>
 #include <mutex>
-#include <set>
+#include <string>
 #include <utility>
 
 namespace gpuready {
@@ -15,18 +16,25 @@ class FilesRead {
     static FilesRead files;
     return files;
   }
-  void add(const struct stat& file) {
+
+  void add(const std::string& path, const struct stat& file) {
     const std::lock_guard guard(mutex_);
-    files_.emplace(file.st_dev, file.st_ino);
+    paths_.insert_or_assign({file.st_dev, file.st_ino}, path);
   }
+
+  // A removed file's inode number is given to the next new file: only a file that is still where it
+  // was read counts.
   bool contains(const struct stat& file) const {
     const std::lock_guard guard(mutex_);
-    return files_.contains({file.st_dev, file.st_ino});
+    const auto found = paths_.find({file.st_dev, file.st_ino});
+    struct stat now{};
+    return found != paths_.end() && ::stat(found->second.c_str(), &now) == 0 &&
+           now.st_dev == file.st_dev && now.st_ino == file.st_ino;
   }
 
  private:
   mutable std::mutex mutex_;
-  std::set<std::pair<dev_t, ino_t>> files_;
+  std::map<std::pair<dev_t, ino_t>, std::string> paths_;
 };
 
 }  // namespace gpuready

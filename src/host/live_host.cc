@@ -57,7 +57,7 @@ class LiveHost final : public Host {
     if (const auto* answer = driver_.find(path)) return limited(*answer, path, limit_bytes);
     const Descriptor file(open_retrying(path, O_RDONLY));
     struct stat facts{};
-    if (file && fstat(file.get(), &facts) == 0) FilesRead::of_process().add(facts);
+    if (file && fstat(file.get(), &facts) == 0) FilesRead::of_process().add(path, facts);
     return read_open_file(file, path, limit_bytes);
   }
 

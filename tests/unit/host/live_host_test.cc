@@ -7,10 +7,12 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <thread>
 
 #include "base/text.h"
+#include "host/files_read.h"
 #include "host/host.h"
 #include "host/probe_children.h"
 
@@ -43,6 +45,20 @@ TEST_F(LiveHostTest, ReadsFilesWhoseSizeIsToldAsZero) {
   const auto text = host->read_file("/proc/self/status");
   ASSERT_TRUE(text);
   EXPECT_TRUE(contains(*text, "Pid:"));
+}
+
+// A renamed file looks like a new one that got the inode number of a removed one.
+TEST_F(LiveHostTest, OnlyAFileThatIsStillThereCountsAsRead) {
+  const auto path = write("f", "text");
+  struct stat file{};
+  ASSERT_EQ(stat(path.c_str(), &file), 0);
+  EXPECT_FALSE(FilesRead::of_process().contains(file));
+  ASSERT_TRUE(host->read_file(path));
+  EXPECT_TRUE(FilesRead::of_process().contains(file));
+  std::filesystem::rename(path, folder + "/new");
+  EXPECT_FALSE(FilesRead::of_process().contains(file));
+  ASSERT_TRUE(host->read_file(folder + "/new"));
+  EXPECT_TRUE(FilesRead::of_process().contains(file));
 }
 
 TEST_F(LiveHostTest, LimitIsToldNotCut) {
