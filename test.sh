@@ -5,18 +5,21 @@
 #                        what has no fast kernels run there alone then
 #   ./test.sh --full     besides both, other systems (tests labelled "full"), the program for aarch64 with
 #                        its quick tests, in an emulator, and clang-tidy on sources that the latest commits
-#                        changed, for a minute. Continuous integration runs this
+#                        changed, for a minute. Continuous integration runs this. Of the slowest a part, which the
+#                        commit chooses
+#   ./test.sh --all      as --full, with all of the slowest
 #   ./test.sh --aarch64  besides, all tests for aarch64, and a release of both
 #   ./test.sh --tidy     besides, clang-tidy on the sanitizer build
 # What needs a GPU is reported as skipped here; tests/gpu.sh runs it on a GPU machine.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 usage() { sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2; exit 2; }
-sanitize='' full='' tidy='' aarch64=''
+sanitize='' full='' all='' tidy='' aarch64=''
 for option in "$@"; do
   case $option in
     --sanitize) sanitize=1 ;;
     --full) full=1 sanitize=1 ;;
+    --all) all=1 full=1 sanitize=1 ;;
     --aarch64) aarch64=1 ;;
     --tidy) tidy=1 sanitize=1 ;;
     *) usage ;;
@@ -27,6 +30,9 @@ step() { printf '\n== %s (%d s)\n' "$*" "$SECONDS" >&2; }
 in_time() { [ "$SECONDS" -le "$1" ] || { echo "SKIPPED: ${*:2}, which start within $1 s; $SECONDS s have passed" >&2; false; }; }
 tests() { ctest --test-dir "$1" --output-on-failure -j "$(nproc)" --progress "${@:2}"; }
 quick=(-LE "full|aarch64")
+part() { echo $((0x$(git rev-parse --short=4 HEAD 2>/dev/null || echo 0) % $1)); }
+# Each second, fourth ... test of those that are chosen.
+each() { [ -z "$full" ] || [ -n "$all" ] || echo "-I $(($(part "$1") + 1)),,$1"; }
 
 step "set up"
 if [ -n "$full" ]; then scripts/setup.sh --full; else scripts/setup.sh --tests; fi
@@ -44,10 +50,10 @@ if [ -n "$sanitize" ]; then
   step "sanitizer build (ASan + UBSan, clang 19), and fuzzing"
   scripts/build.sh asan -- -DGPUREADY_TESTS=ON -DGPUREADY_IMAGES="$PWD/build/release"
   if [ -n "$tidy" ]; then scripts/lint.sh; elif [ -n "$full" ]; then scripts/lint.sh --changed 60; fi
-  tests build/asan "${quick[@]}" -E "^cli\."
-  # The release build runs all of the command line's; of them, --full takes every fourth one here, by the commit.
-  fourth=(-I "$((0x$(git rev-parse --short=4 HEAD 2>/dev/null || echo 0) % 4 + 1)),,4")
-  tests build/asan "${quick[@]}" -R "^cli\." ${full:+"${fourth[@]}"}
+  GPUREADY_PART=$(part 16) tests build/asan "${quick[@]}" -E "^cli\."
+  # The release build runs all of the command line's.
+  # shellcheck disable=SC2046  # words
+  tests build/asan "${quick[@]}" -R "^cli\." $(each 8)
 fi
 
 step "tests of the release build"
@@ -56,8 +62,10 @@ tests build/release "${quick[@]}"
 if [ -n "$full" ]; then
   step "slow tests of the release build"
   slow=(-L full -LE aarch64) machines='^(vm|security|shim)\.'
-  in_time 4300 slow tests in virtual machines, of security and of the shim && tests build/release "${slow[@]}" -R "$machines"
-  in_time 3900 the other slow tests && tests build/release "${slow[@]}" -E "$machines"
+  # shellcheck disable=SC2046  # words
+  in_time 4300 slow tests in virtual machines, of security and of the shim && tests build/release "${slow[@]}" -R "$machines" $(each 2)
+  # shellcheck disable=SC2046  # words
+  in_time 3900 the other slow tests && tests build/release "${slow[@]}" -E "$machines" $(each 2)
 fi
 
 if [ -n "$aarch64" ] || { [ -n "$full" ] && in_time 4400 tests for aarch64; }; then

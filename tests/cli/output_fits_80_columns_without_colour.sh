@@ -1,9 +1,12 @@
 . "$LIB"
 # Wider than 80 characters, or with colour; lines with a mark name the machine.
 wrong() { LC_ALL=C.UTF-8 awk '/^@/ { machine = $0; next } length($0) > 80 || /\033/ { print machine ": " $0 }' "$1"; }
+others=0
 for machine in "$MACHINES"/*/machine.json; do
   echo "@$machine"
   "$GPUREADY" doctor --replay "$machine" || true
+  # What follows is long on hosts of virtual machines; of the others, a fifth.
+  case $machine in *vm-* | *passthrough* | */base-* | *healthy*) ;; *) [ $((others++ % 5)) = 0 ] || continue ;; esac
   "$GPUREADY" detect --replay "$machine" || true
   for view in show doctor; do "$GPUREADY" vm $view --replay "$machine" || true; done
   "$GPUREADY" vm list --replay "$machine" --json=list.json || true

@@ -16,31 +16,9 @@
 #include "gpuready/finding.h"
 #include "host/recording/recording.h"
 #include "machine/inspect.h"
+#include "unit/machine_folders.h"
 
 namespace gpuready::test {
-
-namespace fs = std::filesystem;
-
-struct Named {
-  std::string name;
-  Recording recording;
-};
-
-inline const std::vector<Named>& machines() {
-  static const std::vector<Named> all = [] {
-    std::vector<Named> out;
-    for (const auto& folder :
-         fs::directory_iterator(std::string(GPUREADY_SOURCE_DIR) + "/tests/machines")) {
-      const auto script = folder.path() / "machine.json";
-      if (!fs::exists(script)) continue;
-      auto recording = load_recording(script.string());
-      if (recording) out.push_back({folder.path().filename().string(), std::move(*recording)});
-    }
-    std::ranges::sort(out, {}, &Named::name);
-    return out;
-  }();
-  return all;
-}
 
 inline const std::string* log_of(const Recording& recording) {
   return recording.kernel_log ? std::get_if<std::string>(&*recording.kernel_log) : nullptr;
@@ -149,17 +127,6 @@ inline Recording with_lines(Recording recording, const std::array<std::string, 3
   return recording;
 }
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define FORGED_LOG_IS_SLOW
-#endif
-#endif
-#if defined(FORGED_LOG_IS_SLOW) || defined(__aarch64__)  // sanitizers, an emulator
-inline constexpr std::size_t kStep = 16;                 // of machines
-#else
-inline constexpr std::size_t kStep = 1;
-#endif
-
 // What is asked of a machine, as JSON.
 using Answer = std::function<Json(const Recording&)>;
 
@@ -201,8 +168,7 @@ inline void expect_no_change(const Answer& answer, const std::vector<Forged>& fo
         all[turn][place] = block(part, 77.5 + static_cast<double>(place), first);
       }
   }
-  for (std::size_t i = 0; i < machines().size(); i += kStep) {
-    const auto& [name, recording] = machines()[i];
+  for (const auto& [name, recording] : walked(machines(), 16)) {
     if (!log_of(recording)) continue;  // nothing of it can be read
     const auto before = answer(recording);
     for (auto& turns : tried) {

@@ -7,8 +7,8 @@
 #include "base/text.h"
 #include "doctor/facts.h"
 #include "doctor/pcie_log.h"
-#include "machine_folders.h"
 #include "machines.h"
+#include "unit/machine_folders.h"
 
 namespace gpuready::test {
 namespace {

@@ -8,8 +8,8 @@
 #include "doctor/commands.h"
 #include "machine/gpu_use.h"
 #include "machine/system/kernel_drivers.h"
-#include "machine_folders.h"
 #include "machines.h"
+#include "unit/machine_folders.h"
 
 namespace gpuready::test {
 namespace {
@@ -50,7 +50,7 @@ void expect_spared(const Finding& finding, const Machine& machine, const std::st
 }
 
 TEST(Displays, NoFirstCureTakesThePicture) {
-  for (const auto& name : machine_names()) {
+  for (const auto& name : walked(machine_names())) {
     auto machine = machine_of(name);
     for (const auto& finding : diagnose(machine)) expect_spared(finding, machine, name);
     // The same trouble on GPUs that each drive a display.

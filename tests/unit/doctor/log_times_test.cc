@@ -3,8 +3,8 @@
 
 #include "doctor/diagnose.h"
 #include "machine/system/kernel_log.h"
-#include "machine_folders.h"
 #include "machines.h"
+#include "unit/machine_folders.h"
 
 namespace gpuready::test {
 namespace {

@@ -23,7 +23,7 @@
 #include "host/redaction/redactor.h"
 #include "machine/inspect.h"
 #include "machine/redaction.h"
-#include "machine_folders.h"
+#include "unit/machine_folders.h"
 
 namespace gpuready {
 namespace {

@@ -1,11 +1,9 @@
 // What must hold on every machine: those under tests/machines, and each of them with something
-// changed at random. GPUREADY_MUTANTS=N tries N changes of each machine instead of three, or one
-// under sanitizers.
+// changed at random. GPUREADY_MUTANTS=N tries N changes of each machine instead of one.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 
 #include "base/text.h"
 #include "doctor/diagnose.h"
@@ -14,34 +12,13 @@
 #include "report/conclude.h"
 #include "report/summary.h"
 #include "unit/doctor/place_rules.h"
+#include "unit/machine_folders.h"
 #include "unit/report/mutants.h"
 
 namespace gpuready {
 namespace {
 
-namespace fs = std::filesystem;
-
-struct Named {
-  std::string name;
-  Recording recording;
-};
-
-std::vector<Named> machines() {
-  std::vector<Named> out;
-  for (const auto& folder :
-       fs::directory_iterator(std::string(GPUREADY_SOURCE_DIR) + "/tests/machines")) {
-    if (!folder.is_directory()) continue;
-    for (const auto& file : fs::directory_iterator(folder.path())) {
-      const std::string path = file.path().string();
-      if (!path.ends_with("/machine.json") && !path.ends_with(".tar.zst")) continue;
-      auto recording = load_recording(path);
-      if (!recording) continue;  // a damaged one, which is another test's
-      out.push_back({folder.path().filename().string(), std::move(*recording)});
-    }
-  }
-  std::ranges::sort(out, {}, &Named::name);
-  return out;
-}
+using test::walked;
 
 bool is_error(const Finding& finding) {
   return finding.id != kExpectedGpuCount &&
@@ -151,9 +128,8 @@ std::string answer(const Recording& recording) {
 }
 
 TEST(EveryMachine, SaysWhyItIsNotReady) {
-  const auto all = machines();
-  EXPECT_GT(all.size(), 80u);
-  for (const auto& [name, recording] : all) {
+  EXPECT_GT(test::machines().size(), 80u);
+  for (const auto& [name, recording] : walked(test::machines())) {
     SCOPED_TRACE(name);
     expect_all(recording);
   }
@@ -164,7 +140,7 @@ TEST(EveryMachine, SaysWhyItIsNotReadyWhenChangedAtRandom) {
   constexpr std::uint64_t kUsual = 1;
   const std::uint64_t mutants = asked == nullptr ? kUsual : parse_uint(asked).value_or(kUsual);
   std::uint64_t seed = 0;
-  const auto all = machines();
+  const auto all = walked(test::machines());
   std::vector<std::string> logs;
   for (const auto& [name, recording] : all)
     if (recording.kernel_log)

@@ -6,7 +6,7 @@
 #include "doctor/diagnose.h"
 #include "kubernetes/report/events.h"
 #include "report/conclude.h"
-#include "unit/doctor/machine_folders.h"
+#include "unit/machine_folders.h"
 #include "unit/report/healthy.h"
 
 namespace gpuready::kubernetes {

@@ -112,7 +112,11 @@ TEST(BenchRanking, AReferenceAndWhatIsNotVerifiedAreListedApart) {
 // Equal stacks of a machine that changes between two states: all repeats of one may lie in one of
 // them, and all of another in the other. 6 repeats tell it for up to five stacks, and 5 for two.
 TEST(BenchRanking, FewRepeatsDoNotTellStacksFromTwoStates) {
+#ifdef GPUREADY_SANITIZED
+  constexpr int kTrials = 300;
+#else
   constexpr int kTrials = 1500;
+#endif
   for (const double states : {0.1, 0.65})
     for (const auto& [stacks, repeats] :
          {std::pair(2, 2), {2, 3}, {2, 5}, {3, 5}, {5, 2}, {5, 3}, {5, 5}, {5, 6}}) {

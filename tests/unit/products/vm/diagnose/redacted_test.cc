@@ -25,14 +25,14 @@ Json found(Host& host) {
 
 TEST(RedactedHost, HasTheFindingsOfTheOriginal) {
   std::size_t findings = 0;
-  for (const auto& [name, script] : test::machines()) {
+  for (const auto& [name, script] : test::walked(test::machines())) {
     const auto machine = make_recorded_host(script);
     Recording recording;
     const auto before = found(*make_recording_host(*machine, recording));
     findings += before.size();
     EXPECT_EQ(found(*make_recorded_host(redact(recording, redaction_rules()))), before) << name;
   }
-  EXPECT_GT(findings, 300u);
+  EXPECT_GT(findings, test::least_walked(300));
 }
 
 }  // namespace

@@ -4,10 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "host/recording/recording.h"
 #include "machine/inspect.h"
 
@@ -33,6 +36,45 @@ inline std::string recording_of(const std::string& name) {
     if (entry.path().string().ends_with(".tar.zst")) return entry.path();
   return folder_of(name);
 }
+
+struct Named {
+  std::string name;
+  Recording recording;
+};
+
+// All but damaged ones.
+inline const std::vector<Named>& machines() {
+  static const std::vector<Named> all = [] {
+    std::vector<Named> out;
+    for (const auto& name : machine_names())
+      if (auto recording = load_recording(recording_of(name)))
+        out.push_back({name, std::move(*recording)});
+    return out;
+  }();
+  return all;
+}
+
+// What takes minutes for all machines takes every fourth (`step`) with sanitizers or in an
+// emulator. GPUREADY_PART is the first; test.sh sets it by the commit.
+#if defined(GPUREADY_SANITIZED) || defined(__aarch64__)
+inline constexpr bool kInPart = true;
+#else
+inline constexpr bool kInPart = false;
+#endif
+
+template <typename T>
+std::vector<T> walked(const std::vector<T>& all, std::size_t step = 4) {
+  if (!kInPart) return all;
+  const char* part = std::getenv("GPUREADY_PART");
+  std::vector<T> out;
+  for (std::size_t i = part == nullptr ? 0 : parse_uint(part).value_or(0) % step; i < all.size();
+       i += step)
+    out.push_back(all[i]);
+  return out;
+}
+
+// `all_of` of a walk over all machines, less where only a part is walked.
+inline std::size_t least_walked(std::size_t all_of) { return kInPart ? all_of / 8 : all_of; }
 
 inline Machine machine_of(const std::string& name) {
   auto recording = load_recording(recording_of(name));
