@@ -1,7 +1,9 @@
 // Documents of the Vulkan, ROCm and Metal probes.
-#include <gtest/gtest.h>
+#include <string>
+#include <vector>
 
 #include "machine/sources.h"
+#include "unit/machine/scripted.h"
 
 namespace gpuready {
 namespace {
@@ -104,6 +106,28 @@ TEST(Vulkan, OnlyDiscreteAndIntegratedDevicesAreGpusThatNoOtherSourceKnows) {
     EXPECT_EQ(machine.vulkan.devices.size(), 1u) << type;
     EXPECT_EQ(machine.gpus.size(), gpus) << type;
   }
+}
+
+// The Vulkan loader's documentation (LoaderDriverInterface.md): either variable replaces the
+// search.
+TEST(Vulkan, DriversAreThoseThatAVariableNamesOrThatFoldersHold) {
+  using Files = std::vector<std::string>;
+  const auto files_with = [](const std::string& environment) {
+    const auto host = scripted(R"("environment":{)" + environment + R"(},"files":{
+      "/usr/share/vulkan/icd.d/lvp_icd.json":"{}","/usr/share/vulkan/icd.d/README":"",
+      "/etc/vulkan/icd.d/nvidia_icd.json":"{}"})");
+    Machine machine;
+    read_vulkan_files(*host, machine);
+    return machine.vulkan.icd_files;
+  };
+  const Files searched = {"/etc/vulkan/icd.d/nvidia_icd.json",
+                          "/usr/share/vulkan/icd.d/lvp_icd.json"};
+  EXPECT_EQ(files_with(""), searched);
+  EXPECT_EQ(files_with(R"("VK_DRIVER_FILES":"","VK_ICD_FILENAMES":"")"), searched);
+  EXPECT_EQ(files_with(R"("VK_DRIVER_FILES":"/a.json:/b.json")"), (Files{"/a.json", "/b.json"}));
+  EXPECT_EQ(files_with(R"("VK_DRIVER_FILES":"","VK_ICD_FILENAMES":"/c.json")"), Files{"/c.json"});
+  EXPECT_EQ(files_with(R"("VK_DRIVER_FILES":"/a.json","VK_ICD_FILENAMES":"/c.json")"),
+            Files{"/a.json"});
 }
 
 // 4318 is NVIDIA's id, 5045 Arm's.

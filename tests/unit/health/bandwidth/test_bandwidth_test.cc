@@ -2,6 +2,8 @@
 // nothing else does.
 #include "health/bandwidth/test_bandwidth.h"
 
+#include <fmt/format.h>
+
 #include <map>
 
 #include "base/clock.h"
@@ -358,11 +360,22 @@ TEST(BandwidthTest, EachNumaNodeThatGrantsMemoryIsMeasured) {
       << v.reason;
 }
 
+// docs/bandwidth-test.md: two slots of each kind.
 TEST(BandwidthTest, AllTogetherReportsRatesOfItsOwn) {
   TestOptions options = small(Level::standard, 4 * MiB);
   options.all_together = true;
-  const Verdict v = on_fake("", options);
+  const Verdict v = on_fake_cuda("memory=128MiB", [&](Device& device) {
+    std::string slots;
+    TestHooks hooks;
+    hooks.progress = [&](const TestProgress& p) {
+      if (p.phase != "start") slots += fmt::format("{}/{} ", p.done, p.total);
+    };
+    Verdict verdict = test_bandwidth(device, *scripted(R"("files":{})"), options, hooks);
+    verdict.reason.insert(0, slots);
+    return verdict;
+  });
   EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
+  EXPECT_TRUE(v.reason.starts_with("0/6 1/6 2/6 3/6 4/6 5/6 ")) << v.reason;
   for (const char* name : {"h2d_together_rate", "d2h_together_rate", "both_ways_together_rate"})
     EXPECT_TRUE(find_metric(v, name)) << name;
 }

@@ -15,6 +15,7 @@ TEST(HipComputeTest, RightArithmeticPassesAndClaimsNoUnits) {
   EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
   EXPECT_EQ(v.executor, "hip");
   EXPECT_FALSE(v.units) << "HIP does not tell which units did the work";
+  EXPECT_TRUE(v.digests.empty()) << "it has no special functions";
   EXPECT_NE(v.reason.find("45 operations on each of 416 work groups"), std::string::npos)
       << v.reason;
 }

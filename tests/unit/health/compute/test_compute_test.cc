@@ -242,6 +242,24 @@ TEST(ComputeTest, CancelledIsInconclusive) {
   EXPECT_EQ(test_compute(*device, {}, hooks).status, VerdictStatus::inconclusive);
 }
 
+TEST(ComputeTest, NothingIsLaunchedAfterItIsCancelled) {
+  for (const char* phase : {"units", "exact arithmetic", "special functions"}) {
+    AmissDevice device;
+    std::atomic<bool> cancel = false;
+    int launches = -1;
+    TestHooks hooks;
+    hooks.cancel = &cancel;
+    hooks.progress = [&](const TestProgress& progress) {
+      if (progress.phase != phase || cancel) return;
+      cancel = true;
+      launches = device.launches;
+    };
+    const Verdict v = test_compute(device, {}, hooks);
+    EXPECT_EQ(v.status, VerdictStatus::inconclusive) << phase << ": " << v.reason;
+    EXPECT_EQ(device.launches, launches) << phase;
+  }
+}
+
 TEST(ComputeTest, GoesOnForAsLongAsAsked) {
   const auto device = cpu(1);
   TestOptions options;

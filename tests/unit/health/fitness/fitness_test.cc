@@ -42,6 +42,21 @@ TEST(Fitness, TheCudaVersionIsTheDrivers) {
   EXPECT_EQ(cuda_version_fitness(machine, {}).status, VerdictStatus::passed);
 }
 
+TEST(Fitness, OnlyNvidiaHardwareNeedsACudaVersion) {
+  for (const auto& [vendor, faked, status] :
+       {std::tuple(Vendor::nvidia, false, VerdictStatus::failed),
+        {Vendor::nvidia, true, VerdictStatus::not_supported},
+        {Vendor::amd, false, VerdictStatus::not_supported},
+        {Vendor::amd, true, VerdictStatus::not_supported}}) {
+    Machine machine;
+    Gpu& gpu = machine.gpus.emplace_back();
+    gpu.vendor = vendor;
+    gpu.faked = faked;
+    EXPECT_EQ(cuda_version_fitness(machine, {}).status, status)
+        << static_cast<int>(vendor) << " " << faked;
+  }
+}
+
 TEST(Fitness, NetworkTellsTheTarget) {
   EXPECT_EQ(network_fitness("example:53", 1.5, {}).status, VerdictStatus::passed);
   const auto verdict =

@@ -1,10 +1,15 @@
 // The memory test on host memory, and with kernels swapped for others on the way to the device.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
 #include <map>
+#include <set>
+#include <tuple>
 
 #include "health/memory/pass.h"
+#include "health/memory/schedule.h"
 #include "health/memory/test_memory.h"
 #include "unit/health/forwarding_device.h"
 
@@ -51,6 +56,72 @@ TEST(MemoryTestOnCpu, HostMemoryPasses) {
 TEST(MemoryTestOnCpu, EachKernelSwappedForAnEmptyOneFails) {
   for (const Kernel* kernel : {&kMemoryWrite, &kMemoryVerify}) {
     EXPECT_EQ(test_with(*kernel, do_nothing).status, VerdictStatus::failed) << kernel->name;
+  }
+}
+
+// Cancelled at the second report of each phase: after its first launch, or in its pause.
+TEST(MemoryTestOnCpu, AnInterruptionNamesThePhaseThatItEndedAndThePassesBeforeIt) {
+  constexpr std::uint64_t kSeed = 1;
+  std::size_t passes = 0, passes_before = 0;
+  std::set<std::string> seen;
+  bool paused = false;
+  const auto round = make_round({Level::thorough, kSeed, false}, 0);
+  for (const auto& pattern : round.patterns) passes += pattern.steps.size();
+  for (const auto& pattern : round.patterns)
+    for (const MemoryStep& step : pattern.steps) {
+      const std::size_t before = passes_before++;
+      if (paused || !seen.insert(step.phase).second) continue;
+      paused = step.kind == MemoryPassKind::pause;  // what follows takes as long
+      ForwardingDevice device(1, 256 * KiB);
+      std::atomic<bool> cancel{false};
+      int reports = 0;
+      TestHooks hooks;
+      hooks.cancel = &cancel;
+      hooks.progress = [&](const TestProgress& p) {
+        if (p.phase == step.phase && ++reports == 2) cancel = true;
+      };
+      const Verdict v = test_memory(
+          device, {.level = Level::thorough, .seed = kSeed, .copy_traffic_bytes = 0}, hooks);
+      EXPECT_EQ(v.status, VerdictStatus::inconclusive) << step.phase;
+      EXPECT_EQ(v.reason, fmt::format("interrupted during {}, {} of {} passes done", step.phase,
+                                      before, passes));
+    }
+  EXPECT_TRUE(paused);
+}
+
+// The CPU, which reports some memory as free and grants only a part of it.
+class ScarceDevice final : public ForwardingDevice {
+ public:
+  ScarceDevice(std::uint64_t free_bytes, std::uint64_t granted_bytes)
+      : ForwardingDevice(1, free_bytes), free_bytes_(free_bytes), left_bytes_(granted_bytes) {}
+  Result<DeviceMemory> memory() override {
+    asked_ = true;  // what is allocated from now on is tested
+    return DeviceMemory{free_bytes_, free_bytes_};
+  }
+  Result<DeviceAddress> allocate(std::uint64_t bytes) override {
+    if (!asked_) return inner_->allocate(bytes);
+    if (bytes > left_bytes_) return fail(ErrorKind::too_large, "no more is granted");
+    left_bytes_ -= bytes;
+    return inner_->allocate(bytes);
+  }
+
+ private:
+  const std::uint64_t free_bytes_;
+  std::uint64_t left_bytes_;
+  bool asked_ = false;
+};
+
+// 199 of 200 parts are 99.5%. Of little memory 64 KiB are more than that.
+TEST(MemoryTestOnCpu, AllButAHalfPercentOr64KiBMustBeGranted) {
+  for (const auto& [free, granted, status] :
+       {std::tuple(200 * 64 * KiB, 199 * 64 * KiB, VerdictStatus::passed),
+        {200 * 64 * KiB, 199 * 64 * KiB - 4 * KiB, VerdictStatus::inconclusive},
+        {1 * MiB, 1 * MiB - 60 * KiB, VerdictStatus::passed},
+        {1 * MiB, 1 * MiB - 64 * KiB, VerdictStatus::inconclusive}}) {
+    ScarceDevice device(free, granted);
+    const Verdict v = test_memory(device, {.copy_traffic_bytes = 0});
+    EXPECT_EQ(v.status, status) << granted << ": " << v.reason;
+    EXPECT_EQ(v.coverage->tested_bytes, granted);
   }
 }
 

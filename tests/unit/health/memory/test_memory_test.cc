@@ -189,12 +189,16 @@ TEST(MemoryTest, CancellingKeepsWhatIsKnown) {
   EXPECT_GT(v.coverage->tested_bytes, 7 * MiB);
 }
 
-TEST(MemoryTest, ASmallRangeSaysThatTheCacheMayHaveAnswered) {
-  TestOptions options;
-  options.max_bytes = 2 * MiB;  // the fake's L2 is 1 MiB
-  const Verdict v = test_fake("", options);
-  EXPECT_EQ(v.status, VerdictStatus::passed);
-  EXPECT_TRUE(says(v, "L2 cache")) << v.reason;
+TEST(MemoryTest, LessThanFourTimesTheCacheMayHaveBeenAnsweredByIt) {
+  for (const auto& [bytes, small] :
+       {std::pair(2 * MiB, true), {4 * MiB - 4 * KiB, true}, {4 * MiB, false}, {6 * MiB, false}}) {
+    TestOptions options;
+    options.max_bytes = bytes;  // the fake's L2 is 1 MiB
+    const Verdict v = test_fake("", options);
+    EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
+    EXPECT_EQ(v.coverage->tested_bytes, bytes);
+    EXPECT_EQ(says(v, "less than 4 times the L2 cache of 1 MiB"), small) << v.reason;
+  }
 }
 
 }  // namespace

@@ -69,6 +69,21 @@ TEST(Plan, NothingWakesASuspendedGpuThatWasNotAskedTo) {
   EXPECT_EQ(memory_jobs(machine, named).size(), 1u);
 }
 
+// The CUDA driver starts NVIDIA's GPUs, and the HIP runtime AMD's.
+TEST(Plan, ASuspendedGpuOfAnotherVendorIsNotWoken) {
+  for (const auto& [tested, suspended] :
+       {std::pair(live_machine(), amd_machine()), {amd_machine(), live_machine()}}) {
+    Machine machine = tested;
+    Gpu& asleep = machine.gpus.emplace_back(suspended.gpus[0]);
+    asleep.index = 1;
+    asleep.suspended = true;
+    const auto jobs = memory_jobs(machine);
+    ASSERT_EQ(jobs.size(), 1u);
+    EXPECT_EQ(jobs[0].subject, "GPU 0");
+    EXPECT_TRUE(reason(machine, {{}, {"memory"}}).starts_with("suspended"));
+  }
+}
+
 TEST(Plan, AGpuThatOthersUseMeanwhileIsNamed) {
   Machine machine = live_machine();
   const TestJob job = memory_jobs(machine).at(0);

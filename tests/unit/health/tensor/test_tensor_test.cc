@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <functional>
+#include <set>
 
 #include "health/tensor/fault.h"
 #include "health/tensor/judge.h"
@@ -40,6 +41,7 @@ class StandIn final : public ForwardingDevice {
                       const void* p, std::size_t bytes) override {
     if (&kernel == &kRecord) return inner_->launch(stream, kernel, shape, p, bytes);
     launched_ = shape;
+    kernel_ = &kernel;
     const auto& params = *static_cast<const TensorParams*>(p);
     behaviour_(params, *reinterpret_cast<TensorResults*>(params.results_address));
     return {};
@@ -48,6 +50,7 @@ class StandIn final : public ForwardingDevice {
     return 64 * 1024 / std::max(shared_bytes, 16u * 1024);
   }
   LaunchShape launched_;
+  const Kernel* kernel_ = nullptr;  // of the latest launch
 
  private:
   Behaviour behaviour_;
@@ -194,6 +197,34 @@ TEST(TensorTest, ProductionLaunchesCarryNoFaultAndInjectedOnesDo) {
     (void)test_tensor(gpu, options_for(Fault{kind, 77, 1}), {});
     EXPECT_GT(faulty, 0) << to_string(kind);
   }
+}
+
+TEST(TensorTest, AWrongValueIsInTheFormDrawnAndWhatIsSlowIsSlowInAll) {
+  const auto forms = tensor_forms_for(80);
+  std::set<const Kernel*> all;
+  for (const TensorForm* form : forms) all.insert(form->kernel);
+  ASSERT_EQ(all.size(), forms.size());
+  const std::uint64_t units[] = {10, 11, 12, 13};
+  for (const auto kind :
+       {FaultClass::wrong_sm, FaultClass::nan, FaultClass::slow_sm, FaultClass::slow_clock})
+    for (const std::uint64_t seed : {1u, 2u, 3u}) {
+      const Fault fault{kind, seed, 1};
+      std::set<const Kernel*> faulty;
+      StandIn* launched = nullptr;
+      StandIn gpu(
+          [&](const TensorParams& p, TensorResults& results) {
+            all_right(p, results);
+            if (p.fault_kind != kTensorFaultNone) faulty.insert(launched->kernel_);
+          },
+          80);
+      launched = &gpu;
+      const Verdict v = test_tensor(gpu, options_for(fault), {});
+      EXPECT_EQ(v.status, VerdictStatus::passed) << "this GPU ignores the fault: " << v.reason;
+      const bool slow = kind == FaultClass::slow_sm || kind == FaultClass::slow_clock;
+      const auto place = draw_tensor_fault(fault, forms, units);
+      EXPECT_EQ(faulty, slow ? all : std::set<const Kernel*>{forms[place.form]->kernel})
+          << to_string(kind) << " " << seed;
+    }
 }
 
 TEST(TensorTest, FaultsAreDrawnFromTheirSeedOverAllSmsAndForms) {

@@ -307,6 +307,16 @@ TEST_F(Workers, AWaveKeepsTheChildrenThatTheNextOneNeeds) {
   EXPECT_EQ(helper.starts(), 2u);
 }
 
+// It releases its driver itself, and is not killed.
+TEST_F(Workers, AChildWithoutFurtherTestsEndsByItself) {
+  const HelperScript helper(std::string(GPUREADY_BINARY) +
+                            " \"$@\"\necho $? >>\"$(dirname \"$0\")\"/ends\n");
+  const Verdict v = only(run_workers({job("", "the host")}));
+  EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
+  std::ifstream file(helper.path("ends"));
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "0\n");
+}
+
 TEST_F(Workers, AfterACrashAnotherChildTakesTheOtherTests) {
   const CountedHelper helper;
   fake("crash=cuMemHostAlloc");  // the bandwidth test alone calls it
@@ -329,6 +339,23 @@ TEST_F(Workers, ProgressIsToldByJob) {
   };
   run_workers({job(kFakeGpu0), job(kFakeGpu1)}, hooks);
   EXPECT_EQ(most, (std::vector<std::uint64_t>{64 * MiB, 64 * MiB})) << "four passes of 16 MiB";
+}
+
+TEST(WorkerLimits, ATestHasTheLimitOfItsLevelAndTheDurationThatItIsAskedFor) {
+  WorkerLimits limits;
+  limits.quick = 1s;
+  limits.standard = 2s;
+  limits.thorough = 3s;
+  for (const auto& [level, limit] :
+       {std::pair(Level::quick, 1000ms), {Level::standard, 2000ms}, {Level::thorough, 3000ms}}) {
+    TestJob job;
+    job.options.level = level;
+    EXPECT_EQ(test_limit(job, limits), limit);
+    job.options.duration_s = 0;
+    EXPECT_EQ(test_limit(job, limits), limit);
+    job.options.duration_s = 7.5;
+    EXPECT_EQ(test_limit(job, limits), limit + 7500ms);
+  }
 }
 
 // What a child reports of itself is nearer to the device than what the parent chose.

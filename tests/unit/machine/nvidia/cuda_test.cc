@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <initializer_list>
+#include <vector>
+
 #include "fake_drivers/ask_fake.h"
 #include "machine/nvidia/architectures.h"
 #include "machine/sources.h"
@@ -52,11 +55,47 @@ TEST(ApplyCuda, JoinsByAddress) {
   EXPECT_EQ(machine.nvidia.cuda_version, "13.0");
 }
 
-TEST(ApplyCuda, JoinsByUuidWithoutAnAddress) {
+// NVML, which reports the UUIDs, may be hidden.
+TEST(ApplyCuda, JoinsByAddressWithoutAKnownUuid) {
   auto machine = two_gpus();
-  apply_cuda(one_device("", "aaaa"), machine);
+  for (auto& gpu : machine.gpus) gpu.uuid.reset();
+  apply_cuda(one_device("0000:18:00.0", "bbbb"), machine);
   ASSERT_EQ(machine.gpus.size(), 2u);
-  EXPECT_EQ(machine.gpus[0].cuda_ordinal, 0);
+  EXPECT_FALSE(machine.gpus[0].cuda_ordinal);
+  EXPECT_EQ(machine.gpus[1].cuda_ordinal, 0);
+  EXPECT_EQ(machine.gpus[1].uuid, "GPU-bbbb");
+}
+
+TEST(ApplyCuda, JoinsByUuidWithoutAnAddress) {
+  for (const char* none : {"", "0000:00:00.0"}) {
+    auto machine = two_gpus();
+    apply_cuda(one_device(none, "aaaa"), machine);
+    ASSERT_EQ(machine.gpus.size(), 2u) << none;
+    EXPECT_EQ(machine.gpus[0].cuda_ordinal, 0);
+  }
+}
+
+// It has neither an address nor a UUID that another source reports.
+TEST(ApplyCuda, JoinsTheOnlyIntegratedGpu) {
+  struct Row {
+    std::vector<Vendor> without_address;
+    std::size_t gpus, joined;  // of two GPUs with addresses and these
+  };
+  for (const auto& [without_address, gpus, joined] :
+       std::initializer_list<Row>{{{Vendor::nvidia}, 3, 2},
+                                  {{Vendor::amd, Vendor::nvidia}, 4, 3},
+                                  {{Vendor::amd}, 4, 3},
+                                  {{Vendor::nvidia, Vendor::nvidia}, 5, 4},
+                                  {{}, 3, 2}}) {
+    auto machine = two_gpus();
+    machine.gpus[1].uuid.reset();
+    for (const Vendor vendor : without_address) machine.gpus.emplace_back().vendor = vendor;
+    apply_cuda(one_device("0000:00:00.0", "cccc"), machine);
+    ASSERT_EQ(machine.gpus.size(), gpus);
+    for (std::size_t i = 0; i < gpus; ++i)
+      EXPECT_EQ(machine.gpus[i].cuda_ordinal.has_value(), i == joined) << i;
+    EXPECT_EQ(machine.gpus[joined].uuid, "GPU-cccc");
+  }
 }
 
 TEST(ApplyCuda, InstanceOfMigJoinsItsGpuAndDoesNotShrinkIt) {

@@ -169,6 +169,25 @@ TEST(ApplyNvml, VirtualGpuWithoutLicence) {
   EXPECT_EQ(machine_of("devices=1;vgpu=1").gpus.at(0).vgpu_license, "unlicensed");
 }
 
+TEST(ApplyNvml, AVirtualGpuIsLicensedByAFeatureThatIsEnabledAndActive) {
+  const auto license = [](bool supported, const Json& features) {
+    Machine machine;
+    apply_nvml(answers({{"nvmlDeviceGetPciInfo_v3(0)", {{"bus_id", "00000000:17:00.0"}}},
+                        {"nvmlDeviceGetGridLicensableFeatures_v4(0)",
+                         {{"supported", supported}, {"features", features}}}}),
+               machine);
+    return machine.gpus.at(0).vgpu_license;
+  };
+  const auto feature = [](bool active, bool enabled) {
+    return Json{{"state", active}, {"enabled", enabled}};
+  };
+  EXPECT_EQ(license(true, Json::array({feature(true, true)})), "licensed");
+  EXPECT_EQ(license(true, Json::array({feature(false, false), feature(true, true)})), "licensed");
+  EXPECT_EQ(license(true, Json::array({feature(true, false), feature(false, true)})), "unlicensed");
+  EXPECT_EQ(license(true, Json::array()), "unlicensed");
+  EXPECT_FALSE(license(false, Json::array({feature(true, true)})));
+}
+
 TEST(ApplyNvml, ConfidentialComputingNotReady) {
   const auto machine = machine_of("devices=1;cc=1;cc_ready=0");
   EXPECT_EQ(machine.gpus.at(0).confidential_compute, true);

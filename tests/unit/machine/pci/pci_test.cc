@@ -191,13 +191,20 @@ TEST(Pci, ReadsGroupPathAndTheUpstreamPort) {
   EXPECT_EQ(device.port_link_now.width, 8);
 }
 
+// Linux, Documentation/ABI/testing/sysfs-devices-power.
 TEST(Pci, ReadsNoLinkOfASuspendedGpu) {
-  const auto machine = server("suspended");
-  ASSERT_EQ(machine.gpus.size(), 1u);
-  EXPECT_TRUE(machine.gpus[0].suspended);
-  EXPECT_EQ(machine.gpus[0].link_now.generation, std::nullopt);
-  EXPECT_EQ(machine.pci[2].port_link_now.generation, std::nullopt);
-  EXPECT_EQ(machine.gpus[0].pcie_errors.fatal, 2u) << "the kernel's own count needs no device";
+  for (const auto& [status, suspended] : {std::pair("suspended", true),
+                                          {"suspending", true},
+                                          {"resuming", false},
+                                          {"active", false},
+                                          {"unsupported", false}}) {
+    const auto machine = server(status);
+    ASSERT_EQ(machine.gpus.size(), 1u);
+    EXPECT_EQ(machine.gpus[0].suspended, suspended) << status;
+    EXPECT_EQ(machine.gpus[0].link_now.generation.has_value(), !suspended) << status;
+    EXPECT_EQ(machine.pci[2].port_link_now.generation.has_value(), !suspended) << status;
+    EXPECT_EQ(machine.gpus[0].pcie_errors.fatal, 2u) << "the kernel's own count needs no device";
+  }
 }
 
 TEST(Pci, AVirtualFunctionIsNoGpuOfThisMachine) {

@@ -19,6 +19,29 @@ PciDevice gpu_on_bus(int bus, std::uint16_t vendor_id, std::optional<std::string
   return device;
 }
 
+TEST(KernelDrivers, AGpuIsUnboundWithoutItsVendorsDriver) {
+  struct Row {
+    std::uint16_t vendor_id;
+    const char* driver;
+    bool unbound;
+  };
+  for (const auto& [vendor_id, driver, is_unbound] :
+       std::initializer_list<Row>{{0x10de, "nvidia", false},
+                                  {0x10de, "nouveau", true},
+                                  {0x10de, "amdgpu", true},
+                                  {0x1002, "amdgpu", false},
+                                  {0x1002, "radeon", true},
+                                  {0x8086, "xe", false},
+                                  {0x8086, "i915", false},
+                                  {0x8086, "vfio-pci", true},
+                                  {0x1a03, "ast", false}}) {
+    auto device = gpu_on_bus(1, vendor_id, driver);
+    EXPECT_EQ(unbound(device), is_unbound) << driver;
+    device.driver.reset();
+    EXPECT_EQ(unbound(device), vendor_id != 0x1a03) << "no driver in place of " << driver;
+  }
+}
+
 TEST(KernelDrivers, TheProcessorsGraphicsAreSpareOnlyBesideAGpuThatItsDriverRuns) {
   struct Row {
     std::optional<std::string> own, others;
