@@ -3,6 +3,7 @@
 // what was allocated.
 #include <gtest/gtest.h>
 
+#include <ostream>
 #include <set>
 
 #include "health/bandwidth/test_bandwidth.h"
@@ -66,36 +67,41 @@ TEST(PtxTransfers, CopiesByKernelsArriveWhole) {
 
 // ---- faults of copies and launches ----
 
-struct CalledTest {
-  std::string_view name;
+struct ChangedCall {
+  std::string_view test;
+  FaultClass kind;
   const char* gpu;
   unsigned trials;  // a run of the compute test takes seconds here
+  friend std::ostream& operator<<(std::ostream& out, const ChangedCall& call) {  // the test's name
+    return out << call.test << ", " << to_string(call.kind);
+  }
 };
-class PtxCalls : public testing::TestWithParam<std::tuple<CalledTest, FaultClass>> {};
+class PtxCalls : public testing::TestWithParam<ChangedCall> {};
 TEST_P(PtxCalls, EachChangedOneIsFound) {
-  const auto& [test, kind] = GetParam();
-  for (std::uint64_t seed = 1; seed <= test.trials; ++seed) {
+  const auto& [test, kind, gpu, trials] = GetParam();
+  for (std::uint64_t seed = 1; seed <= trials; ++seed) {
     TestOptions tried = options(kind);
     tried.inject->seed = seed;
-    const Verdict v = on(test.gpu, [&](Device& device) {
+    const Verdict v = on(gpu, [&](Device& device) {
       Device* const one = &device;
-      return find_health_test(test.name)->run({&one, 1}, tried, {});
+      return find_health_test(GetParam().test)->run({&one, 1}, tried, {});
     });
-    EXPECT_EQ(v.status, VerdictStatus::failed) << test.name << " " << seed << " " << v.reason;
+    EXPECT_EQ(v.status, VerdictStatus::failed) << test << " " << seed << " " << v.reason;
     EXPECT_EQ(v.injected_fault, to_string(kind));
   }
 }
-INSTANTIATE_TEST_SUITE_P(Every, PtxCalls,
-                         testing::Combine(testing::Values(CalledTest{"memory", "9.0", 12},
-                                                          CalledTest{"compute", "7.0", 2},
-                                                          CalledTest{"tensor", "8.0", 4},
-                                                          CalledTest{"bandwidth", "9.0", 12}),
-                                          testing::Values(FaultClass::result_copy,
-                                                          FaultClass::lost_launch)));
-INSTANTIATE_TEST_SUITE_P(Operands, PtxCalls,
-                         testing::Combine(testing::Values(CalledTest{"tensor", "8.0", 4},
-                                                          CalledTest{"bandwidth", "9.0", 12}),
-                                          testing::Values(FaultClass::operand_copy)));
+INSTANTIATE_TEST_SUITE_P(
+    Every, PtxCalls,
+    testing::Values(ChangedCall{"memory", FaultClass::result_copy, "9.0", 12},
+                    ChangedCall{"memory", FaultClass::lost_launch, "9.0", 12},
+                    ChangedCall{"compute", FaultClass::result_copy, "7.0", 2},
+                    ChangedCall{"compute", FaultClass::lost_launch, "7.0", 2},
+                    ChangedCall{"tensor", FaultClass::result_copy, "8.0", 4},
+                    ChangedCall{"tensor", FaultClass::operand_copy, "8.0", 4},
+                    ChangedCall{"tensor", FaultClass::lost_launch, "8.0", 4},
+                    ChangedCall{"bandwidth", FaultClass::result_copy, "9.0", 12},
+                    ChangedCall{"bandwidth", FaultClass::operand_copy, "9.0", 12},
+                    ChangedCall{"bandwidth", FaultClass::lost_launch, "9.0", 12}));
 
 // ---- an image for each ----
 
