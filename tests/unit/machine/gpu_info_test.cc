@@ -66,6 +66,56 @@ TEST(GpuInfo, SoftwareVulkanIsNoBackend) {
   EXPECT_TRUE(gpu_info_of(machine).wgpu);
 }
 
+TEST(GpuInfo, OpenGlNeedsALibraryARenderNodeAndAGpu) {
+  const auto has_opengl = [](const char* library, const char* node, bool exists, bool gpu) {
+    Machine machine;
+    machine.libraries.emplace_back().name = library;
+    machine.nodes.emplace_back().path = node;
+    machine.nodes[0].exists = exists;
+    if (gpu) machine.gpus.emplace_back();
+    return gpu_info_of(machine).opengl;
+  };
+  constexpr const char* kNode = "/dev/dri/renderD128";
+  EXPECT_TRUE(has_opengl("libGL.so.1", kNode, true, true));
+  EXPECT_TRUE(has_opengl("libEGL.so.1", kNode, true, true));
+  EXPECT_FALSE(has_opengl("libGLX.so.0", kNode, true, true));
+  EXPECT_FALSE(has_opengl("libGL.so.1", "/dev/dri/card0", true, true));
+  EXPECT_FALSE(has_opengl("libGL.so.1", kNode, false, true));
+  EXPECT_FALSE(has_opengl("libGL.so.1", kNode, true, false));
+}
+
+TEST(GpuInfo, WhyThereIsNoBackendNamesTheGpusAndTheCallThatFailed) {
+  const auto why = [](std::size_t gpus, auto change) {
+    Machine machine;
+    for (std::size_t i = 0; i < gpus; ++i)
+      machine.gpus.emplace_back().name = "GPU " + std::to_string(i);
+    change(machine);
+    const auto ready = preflight_check(machine);
+    return ready ? "ready" : ready.error().message;
+  };
+  const auto found = [](const std::string& text) {
+    return "No GPU backend detected. Found " + text +
+           ". `gpuready doctor` names the cause and the cure.";
+  };
+  const auto nothing = [](Machine&) {};
+  EXPECT_EQ(why(0, nothing), "No GPU backend detected. No GPU was found on this machine.");
+  EXPECT_EQ(why(1, nothing), found("GPU 0, but no driver library that can use it"));
+  EXPECT_EQ(why(2, nothing), found("GPU 0 and 1 more, but no driver library that can use it"));
+  EXPECT_EQ(why(3, nothing), found("GPU 0 and 2 more, but no driver library that can use it"));
+  const auto nvml = [](Machine& machine) {
+    machine.nvidia.nvml_start = ApiStatus{"nvmlInit_v2()", 9, "NVML_ERROR_DRIVER_NOT_LOADED"};
+  };
+  const auto hip = [](Machine& machine) { machine.amd.start = ApiStatus{"hipInit(0)", 100, ""}; };
+  EXPECT_EQ(why(1, nvml), found("GPU 0, but nvmlInit_v2() gave 9 (NVML_ERROR_DRIVER_NOT_LOADED)"));
+  EXPECT_EQ(why(1, hip), found("GPU 0, but hipInit(0) gave 100"));
+  EXPECT_EQ(why(2,
+                [&](Machine& machine) {
+                  nvml(machine);
+                  machine.nvidia.cuda_start = ApiStatus{"cuInit(0)", 999, "CUDA_ERROR_UNKNOWN"};
+                }),
+            found("GPU 0 and 1 more, but cuInit(0) gave 999 (CUDA_ERROR_UNKNOWN)"));
+}
+
 TEST(GpuInfo, AFakeIsMarkedAndIsNoDevice) {
   Machine machine;
   machine.fakes = {"cuda", "rocm"};
@@ -156,6 +206,20 @@ TEST(LaunchParams, SmallWorkIsSpreadOverTheMultiprocessors) {
   EXPECT_EQ(params->grid_y, 64);
 }
 
+// 2^58 columns of blocks and 64 rows of them, and 16 columns and 2^60 rows: 2^64 blocks.
+TEST(LaunchParams, AreThoseOfMuchWorkHoweverManyBlocksItHas) {
+  const auto device = cuda_devices_of(h200())->front();
+  const auto wide = optimal_launch_params(512, INT64_MAX, device);
+  ASSERT_TRUE(wide);
+  EXPECT_EQ(wide->block_y, 8);
+  EXPECT_EQ(wide->grid_x, 2147483647);
+  EXPECT_EQ(wide->grid_y, 64);
+  const auto high = optimal_launch_params(INT64_MAX, 512, device);
+  ASSERT_TRUE(high);
+  EXPECT_EQ(high->block_y, 8);
+  EXPECT_EQ(high->grid_x, 16);
+}
+
 TEST(LaunchParams, ObeyTheDevicesLimits) {
   auto device = cuda_devices_of(h200())->front();
   device.max_threads_per_block = 64;
@@ -170,8 +234,11 @@ TEST(LaunchParams, ObeyTheDevicesLimits) {
 
 TEST(LaunchParams, RefuseWhatIsNotKnown) {
   EXPECT_EQ(optimal_launch_params(16, 16, CudaDeviceInfo{}).error().kind, ErrorKind::unsupported);
-  EXPECT_EQ(optimal_launch_params(0, 16, cuda_devices_of(h200())->front()).error().kind,
-            ErrorKind::bad_input);
+  const auto device = cuda_devices_of(h200())->front();
+  for (const std::int64_t none : {std::int64_t{0}, std::int64_t{-1}, INT64_MIN}) {
+    EXPECT_EQ(optimal_launch_params(none, 16, device).error().kind, ErrorKind::bad_input) << none;
+    EXPECT_EQ(optimal_launch_params(16, none, device).error().kind, ErrorKind::bad_input) << none;
+  }
 }
 
 class CApi : public ::testing::Test {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "machine/inspect.h"
+#include "machine/sources.h"
 #include "unit/machine/scripted.h"
 
 namespace gpuready {
@@ -91,6 +92,40 @@ TEST(Network, AdaptersArePlacedBesideTheirGpus) {
   EXPECT_FALSE(second.ports[0].state);
   EXPECT_FALSE(second.ports[0].rate_gbps);
   EXPECT_FALSE(second.ports[0].width);
+}
+
+TEST(Network, ARateIsOfGigabitsOverLanes) {
+  struct Row {
+    const char* text;
+    std::optional<double> rate_gbps;
+    std::optional<int> width;
+  };
+  const Row kRows[] = {{"400 Gb/sec (4X NDR)", 400, 4},
+                       {"2.5 Gb/sec (1X SDR)", 2.5, 1},
+                       {"100 Gb/sec (4X)", 100, 4},
+                       {"100 Gb/sec (32X HDR)", 100, 32},
+                       {"100 Gb/sec (33X HDR)", 100, {}},
+                       {"100 Gb/sec (0X HDR)", 100, {}},
+                       {"100 Gb/sec (fourX HDR)", 100, {}},
+                       {"0 Gb/sec (4X SDR)", {}, 4},
+                       {"-1 Gb/sec (4X SDR)", {}, 4},
+                       {"lots Gb/sec (4X SDR)", {}, 4},
+                       {"400 Mb/sec (4X NDR)", {}, {}},
+                       {"400 Gb/sec (4 NDR)", {}, {}},
+                       {"400 Gb/sec", {}, {}},
+                       {"", {}, {}}};
+  for (const auto& [text, rate_gbps, width] : kRows) {
+    const auto host =
+        scripted(R"("files":{"/sys/class/infiniband/mlx5_0/ports/1/state":"4: ACTIVE\n",)"
+                 R"("/sys/class/infiniband/mlx5_0/ports/1/rate":")" +
+                 std::string(text) + R"(\n"})");
+    Machine machine;
+    read_network(*host, machine);
+    ASSERT_EQ(machine.network.size(), 1u);
+    ASSERT_EQ(machine.network[0].ports.size(), 1u);
+    EXPECT_EQ(machine.network[0].ports[0].rate_gbps, rate_gbps) << text;
+    EXPECT_EQ(machine.network[0].ports[0].width, width) << text;
+  }
 }
 
 // One GPU and one adapter below two ports of a bridge, or below two bridges.

@@ -432,6 +432,38 @@ TEST(RedactionRules, KeepOfFilesWhatIsRead) {
   EXPECT_EQ((*entries)[0].flags, 0x0303u);
 }
 
+// Lines of six fields are as redaction leaves them. A line of five lacks its options, and is
+// removed whatever it is about.
+TEST(RedactionRules, KeepOfMountsWhatTheyKeptBefore) {
+  const std::string path = "/proc/self/mountinfo";
+  const auto once = kept(path,
+                         "22 1 259:2 / / rw shared:1 - ext4 /dev/sda rw\n"
+                         "23 22 0:5 / /dev rw - devtmpfs udev rw\n");
+  EXPECT_EQ(once, "0 0 259:2 / / *\n0 0 0:0 / /dev *\n");
+  EXPECT_EQ(kept(path, once), once);
+  EXPECT_EQ(kept(path, "22 1 259:2 / /\n23 22 0:5 / /dev rw\n"), "0 0 0:0 / /dev *\n");
+}
+
+// A number that is too long for a version may be another thing's.
+TEST(RedactionRules, KeepVersionsOfTheirForm) {
+  struct Row {
+    const char *path, *before, *after, *kept_before;
+  };
+  const Row kRows[] = {
+      {"/opt/cuda/version.json", R"({"cuda": {"version": ")", "\"}}\n",
+       R"({"cuda": {"version": ")"},
+      {"/opt/cuda/version.txt", "CUDA Version ", "\n", "CUDA Version "},
+      {"/opt/rocm/.info/version", "", "\n", ""},
+      {"/proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX x86_64 Kernel Module  ", "\n",
+       "NVRM version: NVIDIA UNIX Kernel Module  "}};
+  for (const auto& [path, before, after, kept_before] : kRows) {
+    for (const std::string version : {"12.4", "580.159.04"})
+      EXPECT_EQ(kept(path, before + version + after), kept_before + version + after) << path;
+    for (const std::string other : {"12.4071234", "1.2.3.4", "acme", ""})
+      EXPECT_EQ(kept(path, before + other + after), "") << path << " " << other;
+  }
+}
+
 // The names of model_names.txt, and those of pci.ids behind their vendors'.
 std::vector<std::string> model_names() {
   std::ifstream file(std::string(GPUREADY_SOURCE_DIR) + "/tests/unit/machine/model_names.txt");

@@ -55,10 +55,8 @@ std::string step_text(const Series& series, const Step& step) {
 std::string conclusion_of(const History& history) {
   std::size_t steps = 0;
   for (const auto& series : history.series) steps += series.steps.size();
-  return fmt::format(
-      "{}, {} of figures, {}.", counted(history.runs, "run"),
-      history.series.size() == 1 ? "1 series" : fmt::format("{} series", history.series.size()),
-      counted(steps, "step"));
+  return fmt::format("{}, {} series of figures, {}.", counted(history.runs, "run"),
+                     history.series.size(), counted(steps, "step"));
 }
 
 std::string render_terminal(const History& history, const TerminalStyle& style) {

@@ -193,6 +193,60 @@ TEST(NvidiaFiles, WhyTheModuleIsNotLoaded) {
   EXPECT_EQ(driver(block, true).module_blocked, std::nullopt);
 }
 
+TEST(NvidiaFiles, WhatTheModulesComeFrom) {
+  const auto driver = [](const std::string& files) {
+    Machine machine;
+    machine.pci.emplace_back().vendor_id = 0x10de;
+    machine.system.kernel_release = "6.8.0";
+    const auto host = scripted("\"files\":{" + files + "}");
+    read_nvidia_packaging(*host, machine);
+    return machine.nvidia;
+  };
+  const auto from = [&](const std::string& path) {
+    return driver(file(path, "")).modules_from.value_or("nothing");
+  };
+  EXPECT_EQ(from("/etc/hostname"), "none");
+  EXPECT_EQ(from("/var/lib/dkms/nvidia/580.95.05/source/dkms.conf"), "dkms");
+  EXPECT_EQ(from("/var/lib/dkms/zfs/2.2/source/dkms.conf"), "none");
+  EXPECT_EQ(from("/usr/src/akmods/nvidia-kmod.latest"), "akmods");
+  EXPECT_EQ(from("/lib/modules/6.8.0/extra/nvidia/nvidia.ko.xz"), "packages");
+  EXPECT_EQ(from("/lib/modules/6.9.0/extra/nvidia/nvidia.ko.xz"), "packages");
+  EXPECT_EQ(from("/lib/modules/6.8.0/extra/zfs/zfs.ko.xz"), "none");
+  EXPECT_EQ(from("/lib/modules/6.8.0/kernel/nvidia-580-open/nvidia.ko"), "packages");
+  EXPECT_EQ(from("/lib/modules/6.8.0/kernel/drivers/nvidia-wmi.ko"), "none");
+  EXPECT_EQ(from("/usr/bin/nvidia-uninstall"), "runfile");
+  EXPECT_EQ(from("/run/nvidia/driver/etc/hostname"), "container");
+  const auto package = [&](const std::string& folder) {
+    return driver(file("/lib/modules/6.8.0/" + folder + "/nvidia.ko", "")).modules_package;
+  };
+  EXPECT_EQ(package("kernel/nvidia-580"), "linux-modules-nvidia-580");
+  EXPECT_EQ(package("kernel/nvidia-580srv-open"), "linux-modules-nvidia-580-server-open");
+  EXPECT_EQ(package("kernel/drivers"), std::nullopt);
+  EXPECT_EQ(package("extra/nvidia"), std::nullopt);
+}
+
+// The loader does not find these; where it finds one, that one counts.
+TEST(NvidiaFiles, LibrariesOfWindowsDriverAreInItsFolder) {
+  Machine wsl;
+  wsl.system.wsl2 = true;
+  wsl.system.wsl_drivers = {"iigd_dch.inf_amd64_1", "nv_dispi.inf_amd64_2"};
+  const auto paths = [&](const std::string& files) {
+    std::vector<std::string> found;
+    for (const auto& library : machine_of(files, "", wsl).nvidia.libraries)
+      found.push_back(library.path);
+    return found;
+  };
+  using Paths = std::vector<std::string>;
+  const std::string inner = "/usr/lib/wsl/drivers/nv_dispi.inf_amd64_2/libnvidia-ml.so.1",
+                    outer = "/usr/lib/wsl/lib/libnvidia-ml.so.1",
+                    loaded = "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1";
+  EXPECT_EQ(paths(file("/etc/hostname", "box")), Paths{});
+  EXPECT_EQ(paths(file(inner, "")), Paths{inner});
+  EXPECT_EQ(paths(file(inner, "") + "," + file(outer, "")), Paths{outer});
+  EXPECT_EQ(paths(file(inner, "") + "," + file(loaded, "")), Paths{loaded});
+  EXPECT_EQ(paths(file(outer, "") + "," + file(loaded, "")), (Paths{loaded, outer}));
+}
+
 // ---- the loader's cache
 struct Entry {
   std::uint32_t flags;

@@ -308,6 +308,62 @@ TEST(ApplyNvml, FieldsFillWhatNoOtherCallTold) {
   EXPECT_EQ(gpu_of(1, {}).ecc.enabled_now, false);
 }
 
+TEST(ApplyNvml, ALinkHasALaneAndAGeneration) {
+  const auto link_of = [](int generation, int width) {
+    Machine machine;
+    apply_nvml(answers({{"nvmlDeviceGetPciInfo_v3(0)", {{"bus_id", "00000000:17:00.0"}}},
+                        {"nvmlDeviceGetCurrPcieLinkGeneration(0)", generation},
+                        {"nvmlDeviceGetCurrPcieLinkWidth(0)", width},
+                        {"nvmlDeviceGetMaxPcieLinkGeneration(0)", generation},
+                        {"nvmlDeviceGetMaxPcieLinkWidth(0)", width}}),
+               machine);
+    const auto& gpu = machine.gpus.at(0);
+    EXPECT_EQ(gpu.link_now.generation, gpu.link_max.generation);
+    EXPECT_EQ(gpu.link_now.width, gpu.link_max.width);
+    return std::pair(gpu.link_now.generation, gpu.link_now.width);
+  };
+  using Known = std::optional<int>;
+  EXPECT_EQ(link_of(1, 1), std::pair(Known(1), Known(1)));
+  EXPECT_EQ(link_of(5, 16), std::pair(Known(5), Known(16)));
+  EXPECT_EQ(link_of(0, 16), std::pair(Known(), Known(16)));
+  EXPECT_EQ(link_of(5, 0), std::pair(Known(5), Known()));
+  EXPECT_EQ(link_of(-1, -1), std::pair(Known(), Known()));
+}
+
+TEST(ApplyNvml, AGpuHasAnErrorOfEachKind) {
+  Machine machine;
+  machine.gpus.emplace_back().pci = {0, 0x17, 0, 0};
+  machine.gpus[0].vendor = Vendor::nvidia;
+  machine.gpus[0].errors.push_back(
+      {"cuDeviceGet(0)", 15, ""});  // codes of CUDA mean something else
+  auto document = answers({{"nvmlDeviceGetPciInfo_v3(0)", {{"bus_id", "00000000:17:00.0"}}}});
+  const std::pair<const char*, int> kCalls[] = {{"nvmlDeviceGetEccMode(0)", 15},
+                                                {"nvmlDeviceGetName(0)", 15},
+                                                {"nvmlDeviceGetPowerUsage(0)", 16},
+                                                {"nvmlDeviceGetSerial(0)", 16}};
+  for (const auto& [call, code] : kCalls) document.calls[call].code = code;
+  apply_nvml(document, machine);
+  std::vector<std::string> calls;
+  for (const auto& error : machine.gpus.at(0).errors)
+    calls.push_back(error.call + " " + std::to_string(error.code));
+  EXPECT_EQ(calls, (std::vector<std::string>{"cuDeviceGet(0) 15", "nvmlDeviceGetEccMode(0) 15",
+                                             "nvmlDeviceGetPowerUsage(0) 16"}));
+}
+
+TEST(ApplyNvml, CudasVersionIsAThousandOfTheMajorAndTenOfTheMinor) {
+  const auto version = [](int number) {
+    Machine machine;
+    apply_nvml(answers({{"nvmlSystemGetCudaDriverVersion_v2()", number}}), machine);
+    return machine.nvidia.cuda_version.value_or("none");
+  };
+  EXPECT_EQ(version(13000), "13.0");
+  EXPECT_EQ(version(12090), "12.9");
+  EXPECT_EQ(version(1000), "1.0");
+  EXPECT_EQ(version(999), "none");
+  EXPECT_EQ(version(0), "none");
+  EXPECT_EQ(version(-1), "none");
+}
+
 TEST(ApplyNvml, ValuesOfWrongTypesAreAbsent) {
   Machine machine;
   apply_nvml(answers({{"nvmlDeviceGetName(0)", Json::array({1})},

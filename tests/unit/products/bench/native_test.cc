@@ -9,6 +9,7 @@
 #include "bench/native/native_stack.h"
 #include "bench/run/answer.h"
 #include "bench/run/inputs.h"
+#include "ternary/device/choose.h"
 
 namespace gpuready::bench {
 namespace {
@@ -96,6 +97,18 @@ TEST(NativeStack, VulkanDoesEveryWorkload) {
   const Answer copied = done(sized(Task::copy, "vulkan"));
   if (copied.repeat.status == StackStatus::unavailable) GTEST_SKIP() << copied.repeat.reason;
   for (const Task task : kEveryTask) expect_done(sized(task, "vulkan"));
+}
+
+// The ternary kernels' own list says which GPUs there are.
+TEST(NativeStack, AGpuThatIsFoundComputesAndIsNamed) {
+  const auto found = ternary::discover_gpus({.kind = ternary::TargetKind::vulkan, .id = {}}).gpus;
+  const Answer answer = done(sized(Task::copy, "vulkan"));
+  EXPECT_EQ(answer.repeat.status == StackStatus::unavailable, found.empty())
+      << answer.repeat.reason;
+  if (!found.empty()) {
+    EXPECT_TRUE(std::ranges::count(found, answer.device_name, &ternary::GpuCandidate::name) > 0)
+        << answer.device_name;
+  }
 }
 
 TEST(NativeStack, TernaryProductsAreExactInEveryDtype) {

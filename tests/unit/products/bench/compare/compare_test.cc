@@ -589,6 +589,31 @@ TEST(BenchCompare, EarlierRunsAtOneLevelLetThreeRunsDecide) {
             Outcome::inconclusive);
 }
 
+// Of two equal states, all of eight runs are in the same one in 1 of 128 cases. A tag's first run
+// says nothing: each tag is another configuration.
+TEST(BenchCompare, EightEarlierRunsAtOneLevelShowThatThereAreNoTwoStates) {
+  const Side base = base_side({1000, 1001, 999}), candidate = candidate_side({900, 901, 899});
+  struct Row {
+    std::vector<int> runs_of_tags;
+    bool enough;
+  };
+  for (const auto& [runs_of_tags, enough] : std::initializer_list<Row>{
+           {{8}, true}, {{7}, false}, {{4, 5}, true}, {{4, 4}, false}, {{3, 3, 4}, true}}) {
+    EarlierSeries series{workload_key(base.runs[0].workload),    "bf16",   "cuda", "gpuready",
+                         base.runs[0].environment.fingerprint(), Kpi::p50, {}};
+    for (std::size_t tag = 0; tag < runs_of_tags.size(); ++tag)
+      for (int i = 0; i < runs_of_tags[tag]; ++i)
+        series.runs.push_back(
+            {fmt::format("old{}-{}", tag, i), fmt::format("tag{}", tag), 1000.0 + i % 3});
+    CompareOptions options;
+    options.earlier.push_back(std::move(series));
+    const auto p50 = kpi(compared(base, candidate, options), Kpi::p50);
+    EXPECT_EQ(p50.outcome, enough ? Outcome::faster : Outcome::inconclusive)
+        << runs_of_tags.size() << " tags, " << runs_of_tags[0] << " runs";
+    EXPECT_EQ(p50.runs_for_states.has_value(), !enough);
+  }
+}
+
 // The stack "tvm" beside what is there, as each run has it.
 void add_stack(Side& side, StackStatus status, const std::string& reason = "") {
   for (auto& run : side.runs) {

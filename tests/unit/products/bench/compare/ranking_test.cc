@@ -229,6 +229,18 @@ TEST(BenchRanking, KnowsHowWellATimeIsKnown) {
   EXPECT_FALSE(uncertainty_of(run.stacks[0]));
 }
 
+// Logarithms 0 and 0.02: 0.01414 from their mean; t of 99% and 1 degree 63.6567.
+TEST(BenchRanking, TwoRepeatsSayHowWellATimeIsKnown) {
+  RunRecord run = run_of("r", {1});
+  run.stacks.clear();
+  add(run, "two", {1000, 1000 * std::exp(0.02)});
+  add(run, "one", {1000});
+  add(run, "none", {});
+  EXPECT_NEAR(uncertainty_of(run.stacks[0]).value_or(0), std::expm1(63.6567 * 0.01), 1e-5);
+  EXPECT_FALSE(uncertainty_of(run.stacks[1]));
+  EXPECT_FALSE(uncertainty_of(run.stacks[2]));
+}
+
 TEST(BenchRanking, NotesStacksThatTheirRepeatsDidNotMakeKnown) {
   RunRecord run = run_of("r", {1});
   run.stacks.clear();

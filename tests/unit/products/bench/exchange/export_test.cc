@@ -41,6 +41,9 @@ TEST(BenchExport, CsvHasARowForEachRepeat) {
   const auto rows = split(csv, "\r");
   // A name row, two repeats and one whose reason has a line break (which is not "\r").
   ASSERT_GE(rows.size(), 4u);
+  std::size_t ends = 0;
+  for (auto at = csv.find("\r\n"); at != csv.npos; at = csv.find("\r\n", at + 1)) ++ends;
+  EXPECT_EQ(ends, 4u) << csv;
   EXPECT_TRUE(contains(rows[0], "run_id,tag,started_utc"));
   EXPECT_TRUE(
       contains(rows[1], ",mlp,batch=64 hidden=2048,bf16,cuda,gpuready,,0,0,ok,,2,0,3000000,"))
@@ -86,6 +89,7 @@ TEST(BenchExport, P95OfFewSamplesIsMarked) {
 TEST(BenchExport, GoogleBenchmarkReadsBackWhatWasTimed) {
   const RunRecord run = three_stacks();
   const Json doc = to_google_benchmark(run);
+  ASSERT_EQ(doc["benchmarks"].size(), 3u);
   EXPECT_EQ(doc["benchmarks"][0]["name"], "mlp/batch:64/hidden:2048/bf16/gpuready");
   EXPECT_EQ(doc["benchmarks"][0]["items_per_second"], 64 * 2048 * 1e9 / 3e6);
   const auto back = import_run(dump(doc), "exported.json");
@@ -95,6 +99,20 @@ TEST(BenchExport, GoogleBenchmarkReadsBackWhatWasTimed) {
   EXPECT_EQ(back->stacks[0].repeats[0].reported.mean_ns, 3'000'000);
   EXPECT_EQ(back->stacks[1].repeats[0].status, StackStatus::error);
   EXPECT_EQ(back->started_utc, run.started_utc);
+}
+
+TEST(BenchExport, GoogleBenchmarksContextNamesTheMachineAsFarAsItIsKnown) {
+  RunRecord run = three_stacks();
+  run.tool_version = "1.2";
+  run.environment.cpu_model = "EPYC";
+  Json expected = {{"date", run.started_utc}, {"executable", "mlp"},    {"library_version", "1.2"},
+                   {"gpuready_run", run.id},  {"gpuready_tag", "test"}, {"gpu", "NVIDIA H200"},
+                   {"driver", "580.65.06"},   {"cpu", "EPYC"}};
+  EXPECT_EQ(to_google_benchmark(run)["context"], expected);
+  run.environment.gpus.clear();
+  run.environment.driver_version = run.environment.cpu_model = "";
+  for (const char* key : {"gpu", "driver", "cpu"}) expected.erase(key);
+  EXPECT_EQ(to_google_benchmark(run)["context"], expected);
 }
 
 TEST(BenchExport, WhatWasImportedKeepsItsNames) {
@@ -142,6 +160,17 @@ TEST(BenchExport, PycSuitesReadersFindTheirFields) {
        {"## GPU", "## Native", "## Proxy", "## Unavailable\n\n- tvm: the module",
         "## Errors\n\n- xla: it gives no digest", "| gpuready | 3.0000 | 3.0000 |"})
     EXPECT_TRUE(contains(text, part)) << part << " in " << text;
+}
+
+TEST(BenchExport, PycSuitesOfARunOnTheCpuSayThatItUsedNoGpu) {
+  RunRecord run = three_stacks();
+  EXPECT_EQ(to_pyc_suite(run)["gpu"]["available"], true);
+  EXPECT_FALSE(to_pyc_suite(run)["gpu"].contains("reason"));
+  EXPECT_TRUE(contains(to_pyc_markdown(run), "## GPU\n\n- NVIDIA H200, driver 580.65.06\n"));
+  run.environment.gpus.clear();
+  EXPECT_EQ(to_pyc_suite(run)["gpu"],
+            Json({{"available", false}, {"reason", "the run used no GPU"}}));
+  EXPECT_TRUE(contains(to_pyc_markdown(run), "## GPU\n\n- none\n"));
 }
 
 // By the rules that tests/bench/pyc_rules.py holds the program to: two repeats of 3 and 5 ms.

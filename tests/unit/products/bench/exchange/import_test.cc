@@ -314,6 +314,25 @@ TEST(BenchImport, AsvTimesAreStacks) {
   EXPECT_TRUE(run.notes[0].ends_with(": 2 of 6 benchmarks.")) << run.notes[0];
 }
 
+// Of a result and its samples, one that is above 0 is enough.
+TEST(BenchImport, AsvTimesAreAboveZero) {
+  const RunRecord run =
+      imported(R"({"version": 2, "result_columns": ["result", "params", "samples"],
+    "results": {"time_zero": [[0], [], [[0, 0]]], "time_samples": [[0], [], [[0, 0.001]]],
+      "time_result": [[0.002], [], [[0]]], "time_only": [[0.003]], "time_less": [[-1]]}})");
+  ASSERT_EQ(ids_of(run), (std::vector<std::string>{"time_zero", "time_samples", "time_result",
+                                                   "time_only", "time_less"}));
+  for (const std::size_t without : {0u, 4u}) {
+    EXPECT_EQ(run.stacks[without].status, StackStatus::no_valid_samples);
+    EXPECT_EQ(run.stacks[without].reason, "its time is not greater than 0");
+  }
+  const std::pair<std::size_t, double> timed[] = {{1, 1e6}, {2, 2e6}, {3, 3e6}};
+  for (const auto& [stack, ns] : timed) {
+    EXPECT_EQ(run.stacks[stack].status, StackStatus::ok) << run.stacks[stack].id;
+    EXPECT_EQ(latency_of(run.stacks[stack]).p50_ns, ns) << run.stacks[stack].id;
+  }
+}
+
 TEST(BenchImport, AsvFilesOfOtherVersionsAreRefused) {
   std::string old(kAsv);
   old.replace(old.rfind("2}"), 1, "1");
@@ -344,6 +363,10 @@ TEST(BenchImport, AFileWithHalfOfAFormatIsOfNone) {
   for (const char* text :
        {R"({"meta": {"task": "mlp"}})", R"({"adapters": {"pyc": {"status": "ok"}}})",
         R"({"meta": {"task": "mlp"}, "adapters": ["pyc"]})",
+        R"({"version": 2, "result_columns": ["result"]})",
+        R"({"version": 2, "results": {"time_a": [[1]]}})",
+        R"({"version": 2, "result_columns": "result", "results": {"time_a": [[1]]}})",
+        R"({"version": 2, "result_columns": ["result"], "results": "time_a"})",
         R"({"meta": ["mlp"], "adapters": {"pyc": {"status": "ok"}}})"}) {
     const auto run = import_run(text, "f");
     ASSERT_FALSE(run) << text;

@@ -52,5 +52,34 @@ TEST(BenchHistoryText, ACurveIsOfTheLast24Runs) {
   EXPECT_EQ(heights_of(values), times(23, "▁") + "█");
 }
 
+TEST(BenchHistoryText, TheConclusionCountsRunsSeriesAndSteps) {
+  const auto concluded = [](std::uint64_t runs, const std::vector<std::size_t>& steps) {
+    bench::History history;
+    history.runs = runs;
+    for (const std::size_t count : steps) history.series.emplace_back().steps.resize(count);
+    return conclusion_of(history);
+  };
+  EXPECT_EQ(concluded(0, {}), "0 runs, 0 series of figures, 0 steps.");
+  EXPECT_EQ(concluded(1, {1}), "1 run, 1 series of figures, 1 step.");
+  EXPECT_EQ(concluded(2, {0, 2}), "2 runs, 2 series of figures, 2 steps.");
+  EXPECT_EQ(concluded(9, {1, 0, 2}), "9 runs, 3 series of figures, 3 steps.");
+}
+
+// What an imported run does not know is left out.
+TEST(BenchHistoryText, TheWorkIsItsWorkloadDtypeAndDevice) {
+  bench::Series series;
+  EXPECT_EQ(work_text(series), "");
+  series.device = "cuda";
+  EXPECT_EQ(work_text(series), "cuda");
+  series.workload = "mlp batch=64";
+  EXPECT_EQ(work_text(series), "mlp batch=64, cuda");
+  series.dtype = "fp16";
+  EXPECT_EQ(work_text(series), "mlp batch=64, fp16, cuda");
+  bench::History history = history_of({1});
+  EXPECT_TRUE(render_terminal(history, {}).starts_with("gpuready\n"));
+  history.series[0].workload = "mlp";
+  EXPECT_TRUE(render_terminal(history, {}).starts_with("mlp, gpuready\n"));
+}
+
 }  // namespace
 }  // namespace gpuready

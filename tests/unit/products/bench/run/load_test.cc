@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view kBefore =
     "cpu  9 9 9 9 9 9 9 9 9 9\ncpu0 100 0 0 1000 0 0 0 0 0 0\ncpu1 0 0 0 0 0 0 0 0 0 0\nintr 5\n";
 constexpr std::string_view kAfter =
-    "cpu  9 9 9 9 9 9 9 9 9 9\ncpu0 150 10 20 1100 5 5 5 5 50 0\ncpu1 200 0 0 0 0 0 0 0 0 0\n";
+    "cpu  9 9 9 9 9 9 9 9 9 9\ncpu0 150 10 20 1100 5 2 4 9 50 0\ncpu1 200 0 0 0 0 0 0 0 0 0\n";
 
 TEST(BenchLoad, IsTheTimeOfOurCpusThatOthersTook) {
   constexpr std::array<unsigned, 1> kFirst = {0};
@@ -30,6 +30,8 @@ TEST(BenchLoad, IsTheTimeOfOurCpusThatOthersTook) {
   EXPECT_FALSE(others_cpu_percent(kBefore, kAfter, kMissing, 0, 100));
   EXPECT_FALSE(others_cpu_percent(kBefore, kBefore, kBoth, 0, 100));
   EXPECT_FALSE(others_cpu_percent("", "", kBoth, 0, 100));
+  EXPECT_FALSE(others_cpu_percent("", kAfter, kBoth, 0, 100));
+  EXPECT_FALSE(others_cpu_percent(kBefore, "", kBoth, 0, 100));
 }
 
 TEST(BenchLoad, CountsTheGpusUsers) {

@@ -27,6 +27,30 @@ TEST(Inputs, WeightScaleIsAPowerOfTwo) {
   EXPECT_EQ(weight_scale(8192), 1.0 / 32);
 }
 
+// Of stream 1 with seed 1 as above; stream 11 begins with 239, 192, 79, 180, 26, 185, streams 32
+// and 33 with 87, 237, 242 and 158, 126, 88.
+TEST(Inputs, OfTernaryProductsAreOddMultiplesAndTheRemaindersOfThree) {
+  Request request;
+  request.task = Task::ternary;
+  request.seed = 1, request.m = 2, request.n = 2, request.k = 3;
+  const auto inputs = inputs_of(request);
+  ASSERT_EQ(inputs.size(), 2u);
+  std::vector<float> x;
+  for (const float each : {127, -89, -31, 127, -93, -77}) x.push_back(each / 128);
+  EXPECT_EQ(inputs[0].values, x);
+  EXPECT_EQ(inputs[1].values, (std::vector<float>{1, -1, 0, -1, 1, 1}));
+}
+
+TEST(Inputs, VectorsOfTheDigestHaveAStreamEach) {
+  const auto vector = [](unsigned index) {
+    std::vector<double> values = digest_vector(1, index, 3);
+    for (double& value : values) value *= 256;
+    return values;
+  };
+  EXPECT_EQ(vector(0), (std::vector<double>{-81, 219, 229}));
+  EXPECT_EQ(vector(1), (std::vector<double>{61, -3, -79}));
+}
+
 Request small(Task task) {
   Request request;
   request.task = task;

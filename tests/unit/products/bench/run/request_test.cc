@@ -114,6 +114,19 @@ TEST(Request, CountsWorkByDefinition) {
   EXPECT_EQ(attended.bytes, 4u * 4 * 3 * 5 * 128);  // q, k, v and the result
 }
 
+TEST(Request, TheDeviceIsOneOfThree) {
+  for (const char* device : {"cuda", "cpu", "vulkan"}) {
+    const auto request = from({{"BENCH_DEVICE", device}});
+    ASSERT_TRUE(request) << request.error().message;
+    EXPECT_EQ(request->device, device);
+  }
+  for (const std::string other : {"", "CUDA", "metal"}) {
+    const auto request = from({{"BENCH_DEVICE", other}});
+    ASSERT_FALSE(request) << other;
+    EXPECT_EQ(request.error().message, "BENCH_DEVICE=" + other + ": expected cuda, cpu or vulkan");
+  }
+}
+
 TEST(Request, RefusesWhatIsNoWorkload) {
   const std::pair<const char*, const char*> wrong[] = {
       {"BENCH_BATCH", "0"},       {"BENCH_BATCH", "-1"},         {"BENCH_BATCH", "x"},
