@@ -91,7 +91,8 @@ Verdict not_opened(const HealthTest& test, const DeviceChoice& device, const Err
   return verdict;
 }
 
-// The child's devices, opened by its first task.
+// The child's devices, opened by its first task. They are kept to the end of the process, whose
+// memory the kernel takes back faster than the driver would.
 class Devices {
  public:
   explicit Devices(std::vector<DeviceChoice> choices) : choices_(std::move(choices)) {}
@@ -107,8 +108,6 @@ class Devices {
       const DeviceChoice& choice = choices_[opened_.size()];
       auto device = open_device(choice, cpu);
       if (!device) return not_opened(*task.test, choice, device.error());
-      // Kept to the end of the process, whose memory the kernel takes back faster than the driver
-      // would.
       opened_.push_back(device->release());
     }
     Verdict verdict = task.test->run(opened_, task.options, hooks);
@@ -161,7 +160,7 @@ int run_worker(std::span<const std::string> args) {
     write_line({{"partial", to_json(with_caveat(verdict))}});
   };
   const std::size_t count = choices->size();
-  Devices devices(std::move(*choices));
+  static Devices& devices = *new Devices(std::move(*choices));
   while (const auto line = read_channel_line()) {
     auto task = parse_task(*line, count);
     if (!task) return 2;
