@@ -98,6 +98,22 @@ TEST(Accept, ARuleThatFitsNothingIsTold) {
   }
 }
 
+// A policy's rules hold for many machines, so one that fits nothing here is not worth a note.
+TEST(Accept, ARuleOfAPolicyIsNotedWithItsReasonIfItFits) {
+  for (const auto& [text, notes] :
+       {std::pair("driver-not-bound@1",
+                  std::vector<std::string>{
+                      "Accepted, as asked by policy.toml (spare): No driver is bound."}),
+        {"driver-not-bound@0", {}}}) {
+    auto policy = rules(text);
+    policy[0].because = "policy.toml (spare)";
+    Report report = two_gpus();
+    accept_findings(policy, report);
+    note_accepted(policy, report);
+    EXPECT_EQ(report.notes, notes) << text;
+  }
+}
+
 TEST(Accept, ADeviceIsNamedAsInEveryCommand) {
   Machine machine = two_gpus().machine;
   machine.gpus[0].uuid = "GPU-11";

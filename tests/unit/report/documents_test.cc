@@ -31,6 +31,24 @@ TEST(ReportDocument, OfEverySampleParsesAgainAndHoldsNoNull) {
   }
 }
 
+TEST(ReportDocument, AGpuHasTheIdsOfItsFindingsAndOfThoseFoldedUnderOthers) {
+  const auto finding = [](std::string id, std::vector<int> gpus) {
+    Finding made;
+    made.id = std::move(id);
+    made.gpus = std::move(gpus);
+    return made;
+  };
+  Report report;
+  report.machine.gpus.resize(3);
+  for (int i = 0; i < 3; ++i) report.machine.gpus[static_cast<std::size_t>(i)].index = i;
+  report.findings = {finding("outer", {0}), finding("other", {0, 1})};
+  report.findings->front().explains = {finding("inner", {0}), finding("neighbour", {1})};
+  const Json status = to_json(report).at("gpu_status");
+  EXPECT_EQ(status.at(0).at("findings"), Json::array({"outer", "inner", "other"}));
+  EXPECT_EQ(status.at(1).at("findings"), Json::array({"neighbour", "other"}));
+  EXPECT_EQ(status.at(2).at("findings"), Json::array());
+}
+
 TEST(ReportDocument, AbsentIsAbsentAndAskedIsEmptyList) {
   Report report;
   Json doc = to_json(report);

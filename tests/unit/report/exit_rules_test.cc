@@ -45,6 +45,22 @@ TEST(ExitRules, ASelfTestThatTriedNothingIsUnknown) {
   EXPECT_EQ(exit_of(std::span<const SelfTestRow>(rows)), Exit::unhealthy);
 }
 
+// Each of them is enough.
+TEST(ExitRules, ASelfTestWithACaseThatWasNotDecidedIsUnknown) {
+  using enum VerdictStatus;
+  for (const auto& [status, exit] : {std::pair(passed, Exit::ok),
+                                     {not_supported, Exit::ok},
+                                     {not_tested, Exit::unknown},
+                                     {timed_out, Exit::unknown},
+                                     {inconclusive, Exit::unknown},
+                                     {failed, Exit::unhealthy}}) {
+    std::vector<SelfTestRow> rows(2);
+    rows[0].status = passed;
+    rows[1].status = status;
+    EXPECT_EQ(exit_of(std::span<const SelfTestRow>(rows)), exit) << to_string(status);
+  }
+}
+
 TEST(ExitRules, ABenchmarkMustTimeWhatWasNamed) {
   std::vector<BenchRow> rows(2);
   rows[0].subject = "cpu/avx2";

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/units.h"
 #include "report/facts.h"
 #include "unit/report/healthy.h"
 
@@ -38,6 +39,24 @@ TEST(GpuFacts, WhatNoSourceReportedIsNoFact) {
       EXPECT_EQ(std::ranges::count(group.facts, "Serial", &Fact::label), 0);
     }
   }
+}
+
+TEST(GpuFacts, EachAmountOfMemoryThatIsKnownIsShown) {
+  Gpu gpu = healthy_gpu(0);
+  gpu.memory = {};
+  for (const auto* label : {"Total", "Free", "Used", "Kept by the driver", "BAR1"})
+    EXPECT_EQ(fact(gpu, label), "") << label;
+  gpu.memory.total_bytes = 80 * GiB;
+  EXPECT_EQ(fact(gpu, "Total"), "80 GiB");
+  EXPECT_EQ(fact(gpu, "Free"), "");
+  gpu.memory.free_bytes = 60 * GiB;
+  gpu.memory.used_bytes = 19 * GiB;
+  gpu.memory.reserved_bytes = GiB;
+  gpu.memory.bar1_total_bytes = 128 * GiB;
+  EXPECT_EQ(fact(gpu, "Free"), "60 GiB");
+  EXPECT_EQ(fact(gpu, "Used"), "19 GiB");
+  EXPECT_EQ(fact(gpu, "Kept by the driver"), "1 GiB");
+  EXPECT_EQ(fact(gpu, "BAR1"), "128 GiB");
 }
 
 TEST(GpuFacts, TheThresholdOfSramErrorsIsToldWhereItIsKnown) {

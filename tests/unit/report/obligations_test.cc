@@ -1,10 +1,12 @@
 #include "report/obligations.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <functional>
 
 #include "base/named.h"
+#include "base/text.h"
 #include "health/clocks.h"
 #include "report/conclude.h"
 #include "report/summary.h"
@@ -407,6 +409,18 @@ TEST(Obligations, WhatOthersSetDifferentlyIsDegraded) {
   }
 }
 
+TEST(Obligations, TheConclusionNamesTheGpu) {
+  for (int odd = 0; odd < 4; ++odd) {
+    Report report = healthy(4);
+    for (Gpu& gpu : report.machine.gpus) gpu.power.limit_mw = gpu.index == odd ? 200'000 : 700'000;
+    conclude(report, {});
+    EXPECT_TRUE(contains(*report.conclusion, fmt::format("GPU {}: clock degraded: its power limit "
+                                                         "is not that of GPUs of its kind here",
+                                                         odd)))
+        << *report.conclusion;
+  }
+}
+
 TEST(Obligations, WhoDoesNotAnswerDiffersFromNobody) {
   Report report = healthy(4);
   for (Gpu& gpu : report.machine.gpus) {
@@ -432,6 +446,12 @@ TEST(Obligations, WhatAnOperatorMayHaveChosenIsInTheHeadline) {
 
 TEST(Obligations, OnlyWhatDiffersFromTheDefaultIsASetting) {
   Gpu gpu = healthy_gpu(0);
+  EXPECT_TRUE(chosen_settings(gpu).empty());
+  // Without one of the two limits there is no comparison.
+  gpu.power.default_limit_mw = 700'000;
+  EXPECT_TRUE(chosen_settings(gpu).empty());
+  gpu.power = {};
+  gpu.power.limit_mw = 0;
   EXPECT_TRUE(chosen_settings(gpu).empty());
   gpu.power.limit_mw = gpu.power.default_limit_mw = 700'000;
   EXPECT_TRUE(chosen_settings(gpu).empty());

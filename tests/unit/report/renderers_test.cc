@@ -337,6 +337,25 @@ TEST(Prometheus, HasTheFiguresInBaseUnits) {
   EXPECT_TRUE(contains(text, "rate=\"verify complement\"} 2630000000000\n"));
 }
 
+TEST(Prometheus, ATestHasItsSecondsAndTheThresholdsThatItHas) {
+  Report report = samples::healthy();
+  Verdict& verdict = report.verdicts->front();
+  verdict.duration_ms = 1500;
+  verdict.metrics = {{"copied", 8, "B/s", 4, {}}, {"heat", 70, "C", {}, {}}};
+  const std::string text = render_prometheus(report);
+  const auto sample = [&](std::string_view start, std::string_view end) {
+    const auto all = lines(text);
+    return std::ranges::count_if(
+        all, [&](std::string_view line) { return line.starts_with(start) && line.ends_with(end); });
+  };
+  EXPECT_EQ(sample("gpuready_test_duration_seconds{", "} 1.5"), 1);
+  EXPECT_EQ(sample("gpuready_metric{", "metric=\"copied\",unit=\"B/s\"} 8"), 1);
+  EXPECT_EQ(sample("gpuready_metric_threshold{", "metric=\"copied\",unit=\"B/s\"} 4"), 1);
+  EXPECT_EQ(sample("gpuready_metric{", "metric=\"heat\",unit=\"C\"} 70"), 1);
+  EXPECT_EQ(count(text, "metric=\"copied\""), 2u);
+  EXPECT_EQ(count(text, "metric=\"heat\""), 1u) << "it has no threshold";
+}
+
 TEST(Prometheus, HasEachObligationOfAGpuWithItsStatus) {
   Report report = samples::healthy();
   conclude(report, {});

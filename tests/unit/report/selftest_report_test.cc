@@ -47,6 +47,20 @@ TEST(SelfTestReport, WhatWasNotTriedIsExit4) {
   EXPECT_EQ(report_of({row(VerdictStatus::not_supported, 0, 0)}).exit, Exit::unknown);
 }
 
+TEST(SelfTestReport, TheConclusionCounts) {
+  using enum VerdictStatus;
+  EXPECT_EQ(
+      report_of({row(passed, 900, 900), row(passed, 100, 100)}).conclusion,
+      "Every injected fault was found where it must be, and no clean run failed: 1000 trials.");
+  EXPECT_EQ(report_of({row(passed, 9, 9), row(failed, 9, 8), row(timed_out, 0, 0)}).conclusion,
+            "1 of 3 cases did not end as they must.");
+  for (const auto status : {not_tested, timed_out, inconclusive})
+    EXPECT_EQ(report_of({row(passed, 9, 9), row(status, 0, 0)}).conclusion,
+              "1 of 2 cases could not be tried.");
+  EXPECT_EQ(report_of({row(not_supported, 0, 0)}).conclusion,
+            "None of the cases can be tried here.");
+}
+
 TEST(SelfTestReport, RatesHaveTheirBounds) {
   const auto report = report_of({row(VerdictStatus::passed, 1000, 1000),
                                  row(VerdictStatus::failed, 100, 99, std::nullopt),

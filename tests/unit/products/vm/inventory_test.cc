@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "machine/inspect.h"
 #include "unit/machine/scripted.h"
+#include "unit/products/vm/fake_kernel.h"
 #include "vm/host_facts.h"
 #include "vm/usage/storage_use.h"
 
@@ -415,6 +416,19 @@ TEST(VmOpenFiles, OneProcessThatCannotBeReadIsReported) {
   EXPECT_EQ(unseen(0), "");
   EXPECT_TRUE(unseen(1).starts_with("open files of 1 process: not permitted")) << unseen(1);
   EXPECT_TRUE(unseen(2).starts_with("open files of 2 processes: not permitted")) << unseen(2);
+}
+
+// The first namespace of a boot has the inode PROC_PID_INIT_INO (Linux, proc_ns.h).
+TEST(VmOpenFiles, ProcessesOutsideAContainerAreUnseen) {
+  FakeKernel kernel;
+  const auto unseen = [&] { return read_open_files(kernel).unseen.value_or(""); };
+  EXPECT_EQ(unseen(), "") << "a kernel without namespaces";
+  kernel.links["/proc/self/ns/pid"] = "pid:[4026531836]";
+  EXPECT_EQ(unseen(), "");
+  kernel.links["/proc/self/ns/pid"] = "pid:[4026532281]";
+  EXPECT_TRUE(
+      unseen().starts_with("open files of processes outside this container's PID namespace"))
+      << unseen();
 }
 
 // By an open file and by what the driver says of it: it is one user.

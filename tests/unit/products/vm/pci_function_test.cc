@@ -54,6 +54,24 @@ TEST(PciFunction, WhatSysfsShows) {
   EXPECT_EQ(mmio_bytes(function->bars), (16ull << 20) + (128ull << 30));
 }
 
+// The kernel writes "(null)" for none.
+TEST(PciFunction, TheDriverThatIsForcedIsAName) {
+  const auto override_of = [](const std::string& value) {
+    std::string text = with_status("active");
+    text.replace(text.find("(null)"), 6, value);
+    const auto host = scripted(text);
+    auto function = read_pci_function(*host, kAddress);
+    EXPECT_TRUE(function);
+    std::vector<std::string> unclear;
+    const LockedRead one[] = {{&*function, &unclear}};
+    read_locked_attributes(*host, one);
+    return function->driver_override;
+  };
+  EXPECT_EQ(override_of("vfio-pci"), "vfio-pci");
+  EXPECT_EQ(override_of("(null)"), std::nullopt);
+  EXPECT_EQ(override_of(""), std::nullopt);
+}
+
 // Linux, Documentation/driver-api/vfio-mediated-device.rst.
 TEST(PciFunction, KindsOfMediatedDevicesAndWhatExistsOfThem) {
   std::string text = with_status("active");

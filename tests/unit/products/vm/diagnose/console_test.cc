@@ -174,6 +174,19 @@ TEST(VmConsole, WindowsAreReadInBothWordings) {
   EXPECT_TRUE(kept->assigned);
 }
 
+TEST(VmConsole, AWindowWithoutARangeHasAnUnknownSize) {
+  const auto bytes = [](const std::string& range) {
+    const auto line = parse_bar_line("pci 0000:01:00.0: BAR 1 [mem " + range + "]: assigned");
+    EXPECT_TRUE(line) << range;
+    return line ? line->bytes : 1;
+  };
+  EXPECT_EQ(bytes("0x1000-0x1fff 64bit"), 0x1000u);
+  EXPECT_EQ(bytes("0x1000-0x1000"), 1u);
+  for (const char* range : {"0x1001-0x1000", "0x1000", "0x1000-", "-0x1000", "0x1000-end",
+                            "start-0x1000", "0x0-0xffffffffffffffff", "size"})
+    EXPECT_EQ(bytes(range), 0u) << range;
+}
+
 // A device that is asleep and stays so is a fault; one that is awake and stays so is none.
 TEST(VmConsole, OnlyADeviceThatDoesNotWakeIsStuck) {
   const auto found = [](const char* line) { return !read_console(line).findings.empty(); };

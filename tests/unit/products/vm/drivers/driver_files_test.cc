@@ -193,6 +193,7 @@ TEST(Catalogue, WhichCudaRunsOnWhichDriver) {
   EXPECT_FALSE(compare_cuda("latest", "580.65.06"));
   EXPECT_FALSE(compare_cuda("12", "525.60.13"));  // 12.0 runs there in full, 12.9 does not
   EXPECT_FALSE(compare_cuda("12.4", "new"));
+  EXPECT_FALSE(compare_cuda("12.4.1.0", "550.163.01"));
 }
 
 TEST(Catalogue, BranchesAreInOrderAndEachArchitectureHasSome) {
@@ -220,6 +221,7 @@ TEST(ImageLibraries, DriversInAnImageAreFound) {
   EXPECT_EQ((*found)[1].version, "575.57.08");
   EXPECT_TRUE((*found)[1].compat);
   EXPECT_FALSE(find_image_libraries(folder.path("nowhere")));
+  EXPECT_EQ(find_image_libraries(folder.path("nowhere")).error().kind, ErrorKind::not_found);
 }
 
 // "PATH VERSION" of each.

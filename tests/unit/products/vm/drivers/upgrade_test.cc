@@ -68,6 +68,13 @@ TEST(Upgrade, TheGpusOfTheMachineDecide) {
   EXPECT_EQ(of("580.65.06", 0xffff), TestResult::not_tested);
   EXPECT_EQ(of("999.1", 0x2330), TestResult::not_tested);
   EXPECT_EQ(test_gpus(bundle("580.65.06", {}, {}), {}).result, TestResult::not_tested);
+  // A GPU of an unknown kind does not hide one that is not served.
+  constexpr std::pair<std::uint16_t, std::uint16_t> kVolta{0x10de, 0x1db6},
+      kUnknown{0x10de, 0xffff};
+  for (const auto& both : {std::vector{kVolta, kUnknown}, {kUnknown, kVolta}}) {
+    EXPECT_EQ(test_gpus(bundle("590.44.01", {}, {}), both).result, TestResult::failed);
+    EXPECT_EQ(test_gpus(bundle("580.65.06", {}, {}), both).result, TestResult::not_tested);
+  }
 }
 
 TEST(Upgrade, NamesEitherSourcesOrAnExistingBundle) {

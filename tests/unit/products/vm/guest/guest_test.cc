@@ -273,6 +273,13 @@ TEST(Inject, NamesStandWhereTheLoaderLooks) {
     EXPECT_TRUE(
         std::filesystem::exists(folder.path("root/usr/share/vulkan/icd.d/nvidia_icd.json")));
     EXPECT_FALSE(std::filesystem::exists(folder.path("root/usr/lib/nvidia/modules")));
+    using std::filesystem::perms;
+    for (const auto& [path, mode] : {std::pair("usr/lib/nvidia/lib/libcuda.so.580.65.06", 0644),
+                                     {"usr/lib/nvidia/bin/nvidia-smi", 0755},
+                                     {"usr/share/vulkan/icd.d/nvidia_icd.json", 0644}})
+      EXPECT_EQ(std::filesystem::status(folder.path(std::string("root/") + path)).permissions(),
+                static_cast<perms>(mode))
+          << path;
     const auto bytes = folder.read("root/etc/ld.so.cache");
     const auto cache = parse_loader_cache(bytes);
     ASSERT_TRUE(cache);
@@ -294,6 +301,28 @@ TEST(Inject, NamesStandWhereTheLoaderLooks) {
     ASSERT_TRUE(inject_into(folder, bundle));
     EXPECT_EQ(folder.read("root/etc/ld.so.cache"), bytes);
   }
+}
+
+// By the driver's own names or by the image's folder.
+TEST(Inject, WhatALibraryNeedsAndNothingHasIsAWarning) {
+  TestFolder folder;
+  write_driver(folder);
+  auto bundle = collect_driver(folder);
+  write_libc(folder, "usr/lib64");
+  for (auto& file : bundle.files)
+    if (file.soname == "libcuda.so.1") file.needed = {"libc.so.6", "libnvidia-ml.so.1"};
+  auto report = inject_into(folder, bundle);
+  ASSERT_TRUE(report) << report.error().message;
+  const std::string no_cache = "the image has no /etc/ld.so.cache; its loader looks in /usr/lib64";
+  EXPECT_EQ(report->warnings, std::vector{no_cache});
+  for (auto& file : bundle.files)
+    if (file.soname == "libcuda.so.1") file.needed.emplace_back("libelsewhere.so.2");
+  report = inject_into(folder, bundle);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->warnings,
+            (std::vector<std::string>{"libcuda.so.580.65.06 needs libelsewhere.so.2, which the "
+                                      "image does not have in /usr/lib64",
+                                      no_cache}));
 }
 
 TEST(Inject, OnlyWhatTheCapabilitiesNeed) {
