@@ -142,6 +142,23 @@ TEST(BeforeAfter, QuietRunHasNoFindings) {
   EXPECT_EQ(ids(compare_before_and_after(machine, machine)), Ids{});
 }
 
+// A GPU may come back in another slot; its counters go with it.
+TEST(BeforeAfter, AGpuIsFoundAgainByItsUuidAndElseByItsAddress) {
+  auto before = healthy(2);
+  for (auto& gpu : before.gpus) gpu.ecc.since_boot.corrected = 0;
+  before.gpus[0].ecc.since_boot.corrected = 5;
+  before.gpus[0].uuid = "GPU-a";
+  before.gpus[1].uuid = "GPU-b";
+  auto after = before;
+  std::swap(after.gpus[0].pci, after.gpus[1].pci);
+  EXPECT_EQ(ids(compare_before_and_after(before, after)), Ids{});
+  for (auto* machine : {&before, &after})
+    for (auto& gpu : machine->gpus) gpu.uuid.reset();
+  EXPECT_EQ(ids(compare_before_and_after(before, after)), Ids{"corrected-errors-increased"});
+  std::swap(after.gpus[0].ecc, after.gpus[1].ecc);
+  EXPECT_EQ(ids(compare_before_and_after(before, after)), Ids{});
+}
+
 TEST(BeforeAfter, ARisenEccCounterIsAFinding) {
   auto before = healthy(1), after = healthy(1);
   after.gpus[0].ecc.since_boot.corrected = 1;

@@ -2,7 +2,10 @@
 // leaves.
 #include "pack/release/adopt.h"
 
+#include <fmt/format.h>
+
 #include <cstdlib>
+#include <filesystem>
 
 #include "doubles/failing_storage.h"
 #include "unit/products/pack/workshop.h"
@@ -189,6 +192,27 @@ TEST(Adopt, NothingIsCompressedWhereAVariantIsRefused) {
   EXPECT_EQ(std::ranges::count(steps, "compressing"), 1);
   EXPECT_EQ(std::ranges::count(steps, "unpacking"), 0);
   EXPECT_FALSE(std::filesystem::exists(options.work_folder));
+}
+
+// Zeros compress to a thousandth; a small archive of them does not fill a disk.
+TEST(Adopt, WhatUnpacksToManyTimesItsSizeIsRefusedAbove64MiB) {
+  if (std::system("command -v tar >/dev/null") != 0) GTEST_SKIP() << "no tar";
+  Workshop shop;
+  const auto error = [&](std::uintmax_t bytes, const std::string& how) {
+    write_text(shop.root + "/in/data", "");
+    std::filesystem::resize_file(shop.root + "/in/data", bytes);
+    const auto archive = shop.root + "/x.tar", to = shop.root + "/out";
+    EXPECT_EQ(std::system(fmt::format("tar {} {} -C {}/in data", how, archive, shop.root).c_str()),
+              0);
+    const auto done = unpack_archive(*shop.host, archive, to, live_storage());
+    std::filesystem::remove_all(to);
+    const auto text = error_text(done);
+    return text.starts_with(archive + ": ") ? text.substr(archive.size() + 2) : text;
+  };
+  constexpr std::uintmax_t kFree = 64u << 20;
+  EXPECT_EQ(error(kFree, "czf"), "");
+  EXPECT_EQ(error(kFree + 1, "czf"), "data: the archive unpacks to more than 200 times its size");
+  EXPECT_EQ(error(kFree + 1, "cf"), "") << "not compressed";
 }
 
 TEST(Adopt, FailingDiskLeavesNoHalfRelease) {

@@ -1,6 +1,7 @@
 // Archives: the same bytes each time, readable by tar, one frame a file; and what a reader refuses.
 #include "pack/release/archive.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -151,6 +152,15 @@ TEST_F(Archive, NamesThatNoInstallerWouldTakeAreNotPacked) {
   for (const std::string link : {"/etc/passwd", "../../x", "..", ""})
     EXPECT_FALSE(write_archive({{"lib/x", "", link, false}}, folder_, "bad.tar.zst")) << link;
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/bad.tar.zst"));
+}
+
+TEST_F(Archive, ALinkIsAsLongAsATarHeaderHolds) {
+  const auto error = [&](std::size_t bytes) {
+    return error_of(write_archive({{"x", "", std::string(bytes, 'n'), false}}, folder_,
+                                  fmt::format("link{}.tar.zst", bytes)));
+  };
+  EXPECT_EQ(error(100), "");
+  EXPECT_EQ(error(101), "x: its link is too long for a tar archive");
 }
 
 }  // namespace

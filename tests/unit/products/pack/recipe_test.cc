@@ -1,5 +1,6 @@
 #include "pack/release/recipe.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -160,6 +161,39 @@ TEST(Recipe, WhatOnlyLooksLikeThatIsAccepted) {
   EXPECT_EQ(recipe->variants[1].floors.driver, "550");
   EXPECT_FALSE(recipe->variants[0].floors.driver);  // the CPU's needs none
   EXPECT_EQ(recipe->variants[1].probes.size(), 2u);
+}
+
+TEST(Recipe, AModelsMemoryIsFromOneMegabyte) {
+  const auto error = [](std::string_view mb) {
+    return error_of(
+        parsed(fmt::format("name = 'x'\nversion = '1'\n[variants.gpu]\n"
+                           "architectures = ['80']\n[[models]]\nname = 'a'\n"
+                           "load = ['bin/l']\nmemory_mb = {}\n",
+                           mb)));
+  };
+  EXPECT_TRUE(error("0").ends_with("memory_mb is 0: no program runs in that")) << error("0");
+  EXPECT_EQ(error("1"), "");
+  EXPECT_EQ(error("1073741824"), "");
+  EXPECT_TRUE(error("1073741825").ends_with("memory_mb is more than 1073741824"))
+      << error("1073741825");
+}
+
+TEST(Recipe, AProbesNumbersHave32Bits) {
+  const auto error = [](std::string_view argument) {
+    return error_of(
+        parsed(fmt::format("name = 'x'\nversion = '1'\n[variants.gpu]\n"
+                           "architectures = ['80']\n[[probes]]\nfile = 'f'\n"
+                           "kernel = 'k'\narguments = [{{ {} }}]\n",
+                           argument)));
+  };
+  for (const char* good :
+       {"u32 = 4294967295", "u64 = 4294967296", "words = [-2147483648, 4294967295]"})
+    EXPECT_EQ(error(good), "") << good;
+  const std::string words = "words holds a number that has no 32 bits";
+  EXPECT_TRUE(error("u32 = 4294967296").ends_with("u32 has more than 32 bits"))
+      << error("u32 = 4294967296");
+  EXPECT_TRUE(error("words = [-2147483649]").ends_with(words)) << error("words = [-2147483649]");
+  EXPECT_TRUE(error("words = [4294967296]").ends_with(words)) << error("words = [4294967296]");
 }
 
 TEST(Recipe, ListsOfOtherThingsThanTablesAreRefused) {
