@@ -16,10 +16,6 @@
 namespace gpuready {
 namespace {
 
-bool names(const AcceptRule& rule, const Gpu& gpu) {
-  return rule.devices.empty() || names_this_gpu(rule.devices, gpu);
-}
-
 // The part of the finding that the rule names; nothing when there is none.
 std::optional<Finding> part_of(const AcceptRule& rule, const Machine& machine, Finding& finding) {
   if (finding.id != rule.id) return std::nullopt;
@@ -31,12 +27,12 @@ std::optional<Finding> part_of(const AcceptRule& rule, const Machine& machine, F
   }
   const auto is_named = [&](int index) {
     const auto gpu = std::ranges::find(machine.gpus, index, &Gpu::index);
-    return gpu != machine.gpus.end() && names(rule, *gpu);
+    return gpu != machine.gpus.end() && names_this_gpu(rule.devices, *gpu);
   };
   const auto is_there = [&](const PciAddress& address) {
     const Gpu* gpu = machine.find_gpu(address);
     return std::ranges::find(rule.devices, address.text()) != rule.devices.end() ||
-           (gpu && names(rule, *gpu));
+           (gpu && names_this_gpu(rule.devices, *gpu));
   };
   std::erase_if(part.gpus, [&](int index) { return !is_named(index); });
   std::erase_if(part.pci, [&](const PciAddress& address) { return !is_there(address); });
