@@ -7,7 +7,7 @@
 #                        its quick tests, in an emulator, and clang-tidy on sources that the latest commits
 #                        changed, for a minute. Continuous integration runs this. Of the slowest a part, which the
 #                        commit chooses
-#   ./test.sh --all      as --full, with all of the slowest
+#   ./test.sh --all      as --full, with all tests of label "full" and all of the command line's with sanitizers
 #   ./test.sh --aarch64  besides, all tests for aarch64, and a release of both
 #   ./test.sh --tidy     besides, clang-tidy on the sanitizer build
 # What needs a GPU is reported as skipped here; tests/gpu.sh runs it on a GPU machine.
@@ -30,7 +30,8 @@ step() { printf '\n== %s (%d s)\n' "$*" "$SECONDS" >&2; }
 in_time() { [ "$SECONDS" -le "$1" ] || { echo "SKIPPED: ${*:2}, which start within $1 s; $SECONDS s have passed" >&2; false; }; }
 tests() { ctest --test-dir "$1" --output-on-failure -j "$(nproc)" --progress "${@:2}"; }
 quick=(-LE "full|aarch64")
-part() { echo $((0x$(git rev-parse --short=4 HEAD 2>/dev/null || echo 0) % $1)); }
+# Not by the digits from which tests/layout takes its parts: every pair of parts comes.
+part() { local commit; commit=$(git rev-parse HEAD 2>/dev/null) || commit=00000000; echo $((0x${commit:4:4} % $1)); }
 # Each second, fourth ... test of those that are chosen.
 each() { [ -z "$full" ] || [ -n "$all" ] || echo "-I $(($(part "$1") + 1)),,$1"; }
 
