@@ -84,7 +84,7 @@ TEST_P(PtxCalls, EachChangedOneIsFound) {
     tried.inject->seed = seed;
     const Verdict v = on(gpu, [&](Device& device) {
       Device* const one = &device;
-      return find_health_test(GetParam().test)->run({&one, 1}, tried, {});
+      return find_health_test(test)->run({&one, 1}, tried, {});
     });
     EXPECT_EQ(v.status, VerdictStatus::failed) << test << " " << seed << " " << v.reason;
     EXPECT_EQ(v.injected_fault, to_string(kind));

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <ranges>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,13 +17,16 @@
 
 namespace gpuready::test {
 
-inline std::vector<std::string> machine_names() {
-  std::vector<std::string> names;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(std::string(GPUREADY_SOURCE_DIR) + "/tests/machines"))
-    if (entry.is_directory()) names.push_back(entry.path().filename().string());
-  std::sort(names.begin(), names.end());
-  return names;
+inline const std::vector<std::string>& machine_names() {
+  static const std::vector<std::string> all = [] {
+    std::vector<std::string> names;
+    for (const auto& entry :
+         std::filesystem::directory_iterator(std::string(GPUREADY_SOURCE_DIR) + "/tests/machines"))
+      if (entry.is_directory()) names.push_back(entry.path().filename().string());
+    std::sort(names.begin(), names.end());
+    return names;
+  }();
+  return all;
 }
 
 inline std::filesystem::path folder_of(const std::string& name) {
@@ -62,16 +66,17 @@ inline constexpr bool kInPart = true;
 inline constexpr bool kInPart = false;
 #endif
 
+// A view of `all`, which must outlive it.
 template <typename T>
-std::vector<T> walked(const std::vector<T>& all, std::size_t step = 4) {
-  if (!kInPart) return all;
+auto walked(const std::vector<T>& all, std::size_t step = 4) {
   const char* part = std::getenv("GPUREADY_PART");
-  std::vector<T> out;
-  for (std::size_t i = part == nullptr ? 0 : parse_uint(part).value_or(0) % step; i < all.size();
-       i += step)
-    out.push_back(all[i]);
-  return out;
+  const std::size_t first = part == nullptr ? 0 : parse_uint(part).value_or(0) % step;
+  return all | std::views::filter([&all, step, first](const T& each) {
+           return !kInPart || static_cast<std::size_t>(&each - all.data()) % step == first;
+         });
 }
+template <typename T>
+void walked(const std::vector<T>&& all, std::size_t step = 4) = delete;
 
 // `all_of` of a walk over all machines, less where only a part is walked.
 inline std::size_t least_walked(std::size_t all_of) { return kInPart ? all_of / 8 : all_of; }

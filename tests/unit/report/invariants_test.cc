@@ -140,7 +140,7 @@ TEST(EveryMachine, SaysWhyItIsNotReadyWhenChangedAtRandom) {
   constexpr std::uint64_t kUsual = 1;
   const std::uint64_t mutants = asked == nullptr ? kUsual : parse_uint(asked).value_or(kUsual);
   std::uint64_t seed = 0;
-  const auto all = walked(test::machines());
+  auto all = walked(test::machines());
   std::vector<std::string> logs;
   for (const auto& [name, recording] : all)
     if (recording.kernel_log)

@@ -447,7 +447,7 @@ TEST(Obligations, WhatAnOperatorMayHaveChosenIsInTheHeadline) {
 TEST(Obligations, OnlyWhatDiffersFromTheDefaultIsASetting) {
   Gpu gpu = healthy_gpu(0);
   EXPECT_TRUE(chosen_settings(gpu).empty());
-  // Without one of the two limits there is no comparison.
+  // A limit is compared only with a known default.
   gpu.power.default_limit_mw = 700'000;
   EXPECT_TRUE(chosen_settings(gpu).empty());
   gpu.power = {};
