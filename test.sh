@@ -28,12 +28,15 @@ done
 step() { printf '\n== %s (%d s)\n' "$*" "$SECONDS" >&2; }
 # Continuous integration has 90 minutes, and its machines differ: what comes last is left out on a slow one.
 in_time() { [ "$SECONDS" -le "$1" ] || { echo "SKIPPED: ${*:2}, which start within $1 s; $SECONDS s have passed" >&2; false; }; }
-tests() { ctest --test-dir "$1" --output-on-failure -j "$(nproc)" --progress "${@:2}"; }
+# Three for two processors: many of the command line's tests wait.
+tests() { ctest --test-dir "$1" --output-on-failure -j $(($(nproc) * 3 / 2)) --progress "${@:2}"; }
 quick=(-LE "full|aarch64")
 # Not by the digits from which tests/layout takes its parts: every pair of parts comes.
 part() { local commit; commit=$(git rev-parse HEAD 2>/dev/null) || commit=00000000; echo $((0x${commit:4:4} % $1)); }
 # Each second, fourth ... test of those that are chosen.
 each() { [ -z "$full" ] || [ -n "$all" ] || echo "-I $(($(part "$1") + 1)),,$1"; }
+# Walks over all of tests/machines take a part.
+[ -n "$all" ] || export GPUREADY_PART=${GPUREADY_PART:-$(part 16)}
 
 step "set up"
 if [ -n "$full" ]; then scripts/setup.sh --full; else scripts/setup.sh --tests; fi
@@ -51,7 +54,7 @@ if [ -n "$sanitize" ]; then
   step "sanitizer build (ASan + UBSan, clang 19), and fuzzing"
   scripts/build.sh asan -- -DGPUREADY_TESTS=ON -DGPUREADY_IMAGES="$PWD/build/release"
   if [ -n "$tidy" ]; then scripts/lint.sh; elif [ -n "$full" ]; then scripts/lint.sh --changed 60; fi
-  GPUREADY_PART=$(part 16) tests build/asan "${quick[@]}" -E "^cli\."
+  tests build/asan "${quick[@]}" -E "^cli\."
   # The release build runs all of the command line's.
   # shellcheck disable=SC2046  # words
   tests build/asan "${quick[@]}" -R "^cli\." $(each 8)
@@ -62,11 +65,8 @@ step "tests of the release build"
 tests build/release "${quick[@]}"
 if [ -n "$full" ]; then
   step "slow tests of the release build"
-  slow=(-L full -LE aarch64) machines='^(vm|security|shim)\.'
   # shellcheck disable=SC2046  # words
-  in_time 4300 slow tests in virtual machines, of security and of the shim && tests build/release "${slow[@]}" -R "$machines" $(each 2)
-  # shellcheck disable=SC2046  # words
-  in_time 3900 the other slow tests && tests build/release "${slow[@]}" -E "$machines" $(each 2)
+  in_time 4000 slow tests && tests build/release -L full -LE aarch64 $(each 2)
 fi
 
 if [ -n "$aarch64" ] || { [ -n "$full" ] && in_time 4400 tests for aarch64; }; then

@@ -67,3 +67,6 @@ monitor() {
   for _ in {1..500}; do [ ! -S "$socket" ] || return 0; sleep 0.01; done
   die "QEMU makes no $socket"
 }
+# The machines of tests/machines that are described in machine.json, one a line. With GPUREADY_PART, which test.sh sets by
+# the commit, one in four.
+walked_machines() { printf '%s\n' "$MACHINES"/*/machine.json | sed -n "${GPUREADY_PART:+$((GPUREADY_PART % 4 + 1))~4}p"; }

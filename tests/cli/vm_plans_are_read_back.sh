@@ -1,7 +1,7 @@
 # The journal accepts only known steps: every plan that gpuready makes is among them, on every machine.
 . "$LIB"
 plans=0
-for machine in "$MACHINES"/*/machine.json; do
+for machine in $(walked_machines); do
   case $machine in *vm-* | *passthrough* | */base-* | *healthy*) ;; *) continue ;; esac
   for address in $("$GPUREADY" vm list --replay "$machine" --json | jq -r '.devices[]?.address' | head -4); do
     for option in "" --managed "--hugepages 4"; do
@@ -18,4 +18,4 @@ for machine in "$MACHINES"/*/machine.json; do
     done
   done
 done
-[ "$plans" -ge 8 ] || die "only $plans plans"
+[ "$plans" -gt 0 ] || die "no plan"

@@ -275,7 +275,9 @@ def main():
     subprocess.run([sys.executable, scripts / "bench_runs.py", RESULTS, "first", "0", "60", "1000", "1001", "1002"], check=True)
     inputs = Inputs(own, MACHINE, GGUF, RESULTS, BENCH)
     tests = {"outputs": outputs, "swapped_folder": swapped_folder, "planted_programs": planted_programs, "planted_stores": planted_stores,
-             "answers_are_the_same": answers_are_the_same, "every_command": lambda ground: every_command(ground, inputs)}
+             "answers_are_the_same": answers_are_the_same,
+             "half_of_the_commands": lambda ground: every_command(ground, inputs, 0),
+             "other_half_of_the_commands": lambda ground: every_command(ground, inputs, 1)}
     for name in sys.argv[3:] or tests:
         tests[name](Ground(name))
         print(f"{name}: {shared.checked} checks, {len(shared.failures)} failed so far, {time.monotonic() - begin:.0f} s", flush=True)

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <ranges>
 #include <string>
 #include <utility>
@@ -58,28 +59,30 @@ inline const std::vector<Named>& machines() {
   return all;
 }
 
-// What takes minutes for all machines takes every fourth (`step`) with sanitizers or in an
-// emulator. GPUREADY_PART is the first; test.sh sets it by the commit.
+// GPUREADY_PART, which test.sh sets by the commit: what takes long for all machines takes one in
+// four (`step`), this one first. With sanitizers or in an emulator it always does.
+inline std::optional<std::size_t> part_to_walk() {
 #if defined(GPUREADY_SANITIZED) || defined(__aarch64__)
-inline constexpr bool kInPart = true;
+  constexpr std::optional<std::size_t> kUnset = 0;
 #else
-inline constexpr bool kInPart = false;
+  constexpr std::optional<std::size_t> kUnset;
 #endif
+  const char* part = std::getenv("GPUREADY_PART");
+  return part == nullptr ? kUnset : parse_uint(part).value_or(0);
+}
 
 // A view of `all`, which must outlive it.
 template <typename T>
 auto walked(const std::vector<T>& all, std::size_t step = 4) {
-  const char* part = std::getenv("GPUREADY_PART");
-  const std::size_t first = part == nullptr ? 0 : parse_uint(part).value_or(0) % step;
-  return all | std::views::filter([&all, step, first](const T& each) {
-           return !kInPart || static_cast<std::size_t>(&each - all.data()) % step == first;
+  return all | std::views::filter([&all, step, part = part_to_walk()](const T& each) {
+           return !part || static_cast<std::size_t>(&each - all.data()) % step == *part % step;
          });
 }
 template <typename T>
 void walked(const std::vector<T>&& all, std::size_t step = 4) = delete;
 
 // `all_of` of a walk over all machines, less where only a part is walked.
-inline std::size_t least_walked(std::size_t all_of) { return kInPart ? all_of / 8 : all_of; }
+inline std::size_t least_walked(std::size_t all_of) { return part_to_walk() ? all_of / 8 : all_of; }
 
 inline Machine machine_of(const std::string& name) {
   auto recording = load_recording(recording_of(name));
