@@ -36,7 +36,7 @@ part() { local commit; commit=$(git rev-parse HEAD 2>/dev/null) || commit=000000
 # Each second, fourth ... test of those that are chosen.
 each() { [ -z "$full" ] || [ -n "$all" ] || echo "-I $(($(part "$1") + 1)),,$1"; }
 # Walks over all of tests/machines take a part.
-[ -n "$all" ] || export GPUREADY_PART=${GPUREADY_PART:-$(part 16)}
+[ -n "$all" ] || export GPUREADY_PART=${GPUREADY_PART:-$(part 48)}
 
 step "set up"
 if [ -n "$full" ]; then scripts/setup.sh --full; else scripts/setup.sh --tests; fi

@@ -1,8 +1,7 @@
 # The journal accepts only known steps: every plan that gpuready makes is among them, on every machine.
 . "$LIB"
 plans=0
-for machine in $(walked_machines); do
-  case $machine in *vm-* | *passthrough* | */base-* | *healthy*) ;; *) continue ;; esac
+for machine in $(walked_machines 'vm-*' '*passthrough*' 'base-*' '*healthy*'); do
   for address in $("$GPUREADY" vm list --replay "$machine" --json | jq -r '.devices[]?.address' | head -4); do
     for option in "" --managed "--hugepages 4"; do
       # shellcheck disable=SC2086

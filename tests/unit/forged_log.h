@@ -168,7 +168,7 @@ inline void expect_no_change(const Answer& answer, const std::vector<Forged>& fo
         all[turn][place] = block(part, 77.5 + static_cast<double>(place), first);
       }
   }
-  for (const auto& [name, recording] : walked(machines(), 16)) {
+  for (const auto& [name, recording] : walked(machines(), 48)) {
     if (!log_of(recording)) continue;  // nothing of it can be read
     const auto before = answer(recording);
     for (auto& turns : tried) {

@@ -60,7 +60,7 @@ inline const std::vector<Named>& machines() {
 }
 
 // GPUREADY_PART, which test.sh sets by the commit: what takes long for all machines takes one in
-// four (`step`), this one first. With sanitizers or in an emulator it always does.
+// eight (`step`), this one first. With sanitizers or in an emulator it always does.
 inline std::optional<std::size_t> part_to_walk() {
 #if defined(GPUREADY_SANITIZED) || defined(__aarch64__)
   constexpr std::optional<std::size_t> kUnset = 0;
@@ -73,16 +73,18 @@ inline std::optional<std::size_t> part_to_walk() {
 
 // A view of `all`, which must outlive it.
 template <typename T>
-auto walked(const std::vector<T>& all, std::size_t step = 4) {
+auto walked(const std::vector<T>& all, std::size_t step = 8) {
   return all | std::views::filter([&all, step, part = part_to_walk()](const T& each) {
            return !part || static_cast<std::size_t>(&each - all.data()) % step == *part % step;
          });
 }
 template <typename T>
-void walked(const std::vector<T>&& all, std::size_t step = 4) = delete;
+void walked(const std::vector<T>&& all, std::size_t step = 8) = delete;
 
 // `all_of` of a walk over all machines, less where only a part is walked.
-inline std::size_t least_walked(std::size_t all_of) { return part_to_walk() ? all_of / 8 : all_of; }
+inline std::size_t least_walked(std::size_t all_of) {
+  return part_to_walk() ? all_of / 16 : all_of;
+}
 
 inline Machine machine_of(const std::string& name) {
   auto recording = load_recording(recording_of(name));
