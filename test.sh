@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Sets up, builds and runs the tests. Quick the second time. docs/building.md says where the time goes.
-#   ./test.sh            format, and the release build with its tests
+#   ./test.sh            format, and the release build with its tests; long walks over tests/machines take a part,
+#                        which the commit chooses
 #   ./test.sh --sanitize besides, the sanitizer build with its tests, and fuzzing for seconds; unit tests of
 #                        what has no fast kernels run there alone then
 #   ./test.sh --full     besides both, other systems (tests labelled "full"), the program for aarch64 with
 #                        its quick tests, in an emulator, and clang-tidy on sources that the latest commits
-#                        changed, for a minute. Continuous integration runs this. Of the slowest a part, which the
-#                        commit chooses
-#   ./test.sh --all      as --full, with all tests of label "full" and all of the command line's with sanitizers
+#                        changed, for a minute. Continuous integration runs this. Of the slowest a part, too
+#   ./test.sh --all      as --full, with all tests of label "full", all of the command line's with sanitizers, and whole
+#                        walks in the release build
 #   ./test.sh --aarch64  besides, all tests for aarch64, and a release of both
 #   ./test.sh --tidy     besides, clang-tidy on the sanitizer build
 # What needs a GPU is reported as skipped here; tests/gpu.sh runs it on a GPU machine.
@@ -31,12 +32,10 @@ in_time() { [ "$SECONDS" -le "$1" ] || { echo "SKIPPED: ${*:2}, which start with
 # Three for two processors: many of the command line's tests wait.
 tests() { ctest --test-dir "$1" --output-on-failure -j $(($(nproc) * 3 / 2)) --progress "${@:2}"; }
 quick=(-LE "full|aarch64")
-# Not by the digits from which tests/layout takes its parts: every pair of parts comes.
-part() { local commit; commit=$(git rev-parse HEAD 2>/dev/null) || commit=00000000; echo $((0x${commit:4:4} % $1)); }
-# Each second, fourth ... test of those that are chosen.
-each() { [ -z "$full" ] || [ -n "$all" ] || echo "-I $(($(part "$1") + 1)),,$1"; }
-# Walks over all of tests/machines take a part.
-[ -n "$all" ] || export GPUREADY_PART=${GPUREADY_PART:-$(part 48)}
+# Of the tests that are chosen each Nth, from one on that the commit chooses.
+each() { [ -z "$full" ] || [ -n "$all" ] || echo "-I $(($(scripts/part.sh "$1" "$2") + 1)),,$2"; }
+# Long walks over tests/machines take a part.
+[ -n "$all" ] || export GPUREADY_PART=${GPUREADY_PART:-$(scripts/part.sh machines 48)}
 
 step "set up"
 if [ -n "$full" ]; then scripts/setup.sh --full; else scripts/setup.sh --tests; fi
@@ -57,7 +56,7 @@ if [ -n "$sanitize" ]; then
   tests build/asan "${quick[@]}" -E "^cli\."
   # The release build runs all of the command line's.
   # shellcheck disable=SC2046  # words
-  tests build/asan "${quick[@]}" -R "^cli\." $(each 8)
+  tests build/asan "${quick[@]}" -R "^cli\." $(each commands 8)
 fi
 
 step "tests of the release build"
@@ -66,7 +65,7 @@ tests build/release "${quick[@]}"
 if [ -n "$full" ]; then
   step "slow tests of the release build"
   # shellcheck disable=SC2046  # words
-  in_time 4000 slow tests && tests build/release -L full -LE aarch64 $(each 2)
+  in_time 4000 slow tests && tests build/release -L full -LE aarch64 $(each slow 2)
 fi
 
 if [ -n "$aarch64" ] || { [ -n "$full" ] && in_time 4400 tests for aarch64; }; then

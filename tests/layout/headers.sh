@@ -2,7 +2,7 @@
 # Every header compiles alone: what it uses it includes. Device code's headers (.cuh) are for clang's
 # device compilation and are included by the images alone.
 # Usage: headers.sh [--part] COMPILER SOURCE_FOLDER BUILD_FOLDER
-#   --part: a quarter of them, which the commit chooses
+#   --part: an eighth of them, which the commit chooses
 set -euo pipefail
 part=
 [ "${1:-}" != --part ] || { part=yes; shift; }
@@ -17,8 +17,8 @@ export -f check
 mapfile -t headers < <(find src include -name '*.h' ! -name 'kernels_*common.h' ! -name kernels_triples.h | sort)
 [ "${#headers[@]}" -gt 150 ] || { echo "only ${#headers[@]} headers found" >&2; exit 1; }
 if [ -n "$part" ]; then
-  first=$((0x$(git rev-parse --short=4 HEAD 2>/dev/null || echo 0) % 4))
-  mapfile -t headers < <(printf '%s\n' "${headers[@]}" | sed -n "$((first + 1))~4p")
+  first=$(scripts/part.sh headers 8)
+  mapfile -t headers < <(printf '%s\n' "${headers[@]}" | sed -n "$((first + 1))~8p")
 fi
 printf '%s\n' "${headers[@]}" | xargs -P "$(nproc)" -I{} bash -c 'check "$1" "$2" "$3"' _ "$compiler" {} "$build"
 echo "${#headers[@]} headers compile alone"

@@ -24,7 +24,7 @@ for product in "${products[@]}"; do
   [ -n "${probe[$product]:-}" ] || { echo "no command of $product is known that shows that it is built" >&2; exit 1; }
 done
 if [ -n "$part" ]; then
-  built+=("${products[0x$(git -C "$source" rev-parse --short=4 HEAD 2>/dev/null || echo 0) % ${#products[@]}]}")
+  built+=("${products[$("$source/scripts/part.sh" products ${#products[@]})]}")
 else
   built+=("${products[@]}")
 fi
