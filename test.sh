@@ -65,10 +65,12 @@ tests build/release "${quick[@]}"
 if [ -n "$full" ]; then
   step "slow tests of the release build"
   # shellcheck disable=SC2046  # words
-  in_time 4000 slow tests && tests build/release -L full -LE aarch64 $(each slow 2)
+  in_time 4000 slow tests && tests build/release -L full -LE aarch64 $(each slow 3)
 fi
 
-if [ -n "$aarch64" ] || { [ -n "$full" ] && in_time 4400 tests for aarch64; }; then
+# In every second run, which the commit chooses.
+emulated() { [ -n "$all" ] || [ "$(scripts/part.sh aarch64 2)" = 0 ]; }
+if [ -n "$aarch64" ] || { [ -n "$full" ] && emulated && in_time 4400 tests for aarch64; }; then
   step "aarch64, cross-compiled, in an emulator"
   targets=(gpuready test_base test_host)  # kernels: the test ternary_arm
   # qemu's -L shows its own folder as "/", so paths that are walked from the root lead elsewhere.
