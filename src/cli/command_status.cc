@@ -67,6 +67,13 @@ Result<KeptResults> kept_of_seen_machine(Host& host, const Globals& globals,
   return read_kept_results(host, path);
 }
 
+Result<KeptResults> kept_before(Host& host, const std::string& path, bool named) {
+  auto before = read_kept_results(host, path);
+  if (before || before.error().kind != ErrorKind::bad_input || named) return before;
+  complain(before.error());  // or no test would count until somebody deletes ours
+  return KeptResults{};
+}
+
 Present present_now(Host& host, double valid_s) {
   const auto nvidia = host.read_text("/sys/module/nvidia/version");
   return {.unix_seconds = std::time(nullptr),
@@ -115,13 +122,8 @@ Result<void> keep_results(const std::optional<std::string>& file, const Report& 
                             "asked instead; name another file with --state",
                             path, named_libraries_text(named)));
   const auto lock = TRY(wait_for_lock(path + ".lock", kPatience));
-  const auto host = make_live_host();
-  auto before = read_kept_results(*host, path);
-  if (!before && before.error().kind == ErrorKind::bad_input && !file) {
-    complain(before.error());  // or no test would count until somebody deletes ours
-    before = KeptResults{};
-  }
-  const KeptResults kept = keep(TRY(std::move(before)), report, extent);
+  auto before = TRY(kept_before(*make_live_host(), path, file.has_value()));
+  const KeptResults kept = keep(std::move(before), report, extent);
   return write_file_atomically(path, kept_results_text(kept), {.mode = kMode});
 }
 

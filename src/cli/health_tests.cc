@@ -43,14 +43,6 @@ void sort_by_subject(std::vector<Verdict>& verdicts) {
   });
 }
 
-// Only NVML reports what the driver reserves; the workers ask CUDA.
-void add_reserves(const Machine& machine, std::vector<Verdict>& verdicts) {
-  for (auto& verdict : verdicts) {
-    const Gpu* gpu = verdict.uuid ? machine.find_gpu_by_uuid(*verdict.uuid) : nullptr;
-    if (gpu && verdict.coverage) verdict.coverage->reserved_bytes = gpu->memory.reserved_bytes;
-  }
-}
-
 std::vector<std::optional<std::string>> busy_now(std::span<const TestJob* const> jobs,
                                                  const LookAgain& look) {
   std::vector<std::optional<std::string>> reasons;
@@ -63,6 +55,13 @@ std::vector<std::optional<std::string>> busy_now(std::span<const TestJob* const>
 }
 
 }  // namespace
+
+void add_reserves(const Machine& machine, std::vector<Verdict>& verdicts) {
+  for (auto& verdict : verdicts) {
+    const Gpu* gpu = verdict.uuid ? machine.find_gpu_by_uuid(*verdict.uuid) : nullptr;
+    if (gpu && verdict.coverage) verdict.coverage->reserved_bytes = gpu->memory.reserved_bytes;
+  }
+}
 
 Machine look_until(const LookAgain& look, const std::function<bool(const Machine&)>& idle) {
   constexpr std::chrono::milliseconds kPatience{2000}, kNap{200};

@@ -17,6 +17,9 @@ using LookAgain = std::function<Machine()>;
 // some time after its end.
 Machine look_until(const LookAgain& look, const std::function<bool(const Machine&)>& idle);
 
+// What the driver reserves of each GPU's memory. Only NVML reports it; the workers ask CUDA.
+void add_reserves(const Machine& machine, std::vector<Verdict>& verdicts);
+
 // Runs a plan: one verdict a job, wave after wave, after the verdicts of what is not run. `began`
 // is what Verdict::started_ms counts from.
 std::vector<Verdict> run_plan(TestPlan plan, bool quiet, Clock::time_point began = Clock::now(),

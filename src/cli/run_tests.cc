@@ -181,17 +181,6 @@ Result<Machine> inspect_settled(Host& host, const TestCommand& options) {
   }
 }
 
-// About this machine, by its own driver, and not through a variable that hides GPUs.
-bool proves_something(const Report& report) {
-  return report.machine.source == "live" && report.machine.fakes.empty() &&
-         !report.by_named_libraries && !hides_gpus(report.machine.visibility);
-}
-
-RunExtent extent_of(const TestCommand& options) {
-  return {*named<Level>(options.level), options.only.empty() && !options.busy,
-          options.duration_s.value_or(0), options.hammer};
-}
-
 // Of a GPU that is for display only: another that --device names says nothing about it.
 bool asks_for_compute(const TestCommand& options, const Report& report) {
   const auto& names = options.globals.devices;
@@ -202,6 +191,16 @@ bool asks_for_compute(const TestCommand& options, const Report& report) {
 }
 
 }  // namespace
+
+bool proves_something(const Report& report) {
+  return report.machine.source == "live" && report.machine.fakes.empty() &&
+         !report.by_named_libraries && !hides_gpus(report.machine.visibility);
+}
+
+RunExtent extent_of(const TestCommand& options) {
+  return {*named<Level>(options.level), options.only.empty() && !options.busy,
+          options.duration_s.value_or(0), options.hammer};
+}
 
 void run_and_judge(Host& host, Report& report, const TestRun& run) {
   const Machine& machine = report.machine;

@@ -48,12 +48,19 @@ struct TestRun {
 };
 void run_and_judge(Host& host, Report& report, const TestRun& run);
 
+// About this machine, by its own driver, and not through a variable that hides GPUs.
+bool proves_something(const Report& report);
+RunExtent extent_of(const TestCommand& options);
+
 // --state, and what it means: the results of that file, or of this machine's own, after `report`.
 Option state_option(std::optional<std::string>& file);
 Result<void> keep_results(const std::optional<std::string>& file, const Report& report,
                           const RunExtent& extent);
 // What they kept; empty before the first run has written the file.
 Result<KeptResults> read_kept_results(Host& host, const std::string& path);
+// The same for a run that keeps its own. A file that holds something else is replaced with a
+// complaint, unless the user named it.
+Result<KeptResults> kept_before(Host& host, const std::string& path, bool named);
 // Of the machine that is looked at: this machine's own file says nothing about a recorded one.
 Result<KeptResults> kept_of_seen_machine(Host& host, const Globals& globals,
                                          const std::string& path);

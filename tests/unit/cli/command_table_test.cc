@@ -19,6 +19,7 @@
 #include "cli/completion.h"
 #include "cli/option_text.h"
 #include "cli/options.h"
+#include "health/test.h"
 #include "machine/gpu_choice.h"
 
 namespace gpuready::cli {
@@ -192,9 +193,36 @@ TEST_F(CommandTable, CompletionOffersWhatTheOptionsSay) {
   EXPECT_EQ(offered({"doctor", "--replay", ""}), Words{std::string(kFilesFollow)});
   EXPECT_EQ(offered({"doctor", "--json="}), Words{std::string(kFilesFollow)});
   EXPECT_EQ(offered({"check", "--seconds-of-nothing", "x"}), Words{});
+  EXPECT_EQ(offered({"doctor", "--json", "--qui"}), Words{"--quiet"}) << "takes no following word";
+  EXPECT_EQ(offered({"doctor", "--no-color", "--qui"}), Words{"--quiet"}) << "a flag";
+  EXPECT_EQ(offered({"doctor", "--nothing=x"}), Words{});
   EXPECT_EQ(offered({"vm", "args", "--hypervisor", "l"}), Words{"libvirt"});
   EXPECT_EQ(completions(all_commands(), Words{"dete"}),
             Words{"detect\tList the GPUs and their environment; start only NVML"});
+}
+
+TEST_F(CommandTable, HelpOfOnlyDescribesEachTestThatALevelHas) {
+  std::string expected = "Run only these tests:";
+  std::vector<std::string> names;
+  for (const HealthTest& test : health_tests()) {
+    if (!test.from) continue;
+    expected += (names.empty() ? "\n  " : ";\n  ") + std::string(test.name) + ": " +
+                std::string(test.summary) + " (from level " + std::string(to_string(*test.from)) +
+                ")";
+    names.emplace_back(test.name);
+  }
+  EXPECT_GE(names.size(), 5u);
+  unsigned found = 0;
+  each_command(all_commands(), "", [&](const std::string& command, CommandSpec& spec) {
+    if (command != "test") return;
+    for (const Option& option : spec.options) {
+      if (std::string_view(option.name) != "--only") continue;
+      ++found;
+      EXPECT_EQ(option.help, expected);
+      EXPECT_EQ(option.one_of, names);
+    }
+  });
+  EXPECT_EQ(found, 1u);
 }
 
 TEST_F(CommandTable, EveryOptionWithKnownValuesCompletesThem) {

@@ -190,6 +190,55 @@ TEST(GpuTestResult, FailuresHaveCudasNumberOrAreUnknown) {
   EXPECT_EQ(result.gpus[1].failure->text, "1 word is wrong");
 }
 
+TEST(GpuTestResult, CudasVersionHasTwoNumbers) {
+  const auto number = [](std::optional<std::string> version) {
+    Machine machine = machine_with(1, {0});
+    machine.nvidia.cuda_version = std::move(version);
+    return gpu_test_result(report_of(machine, {})).cuda_version;
+  };
+  EXPECT_EQ(number("12.4"), 12040);
+  EXPECT_EQ(number("12.4.1"), 12040);
+  EXPECT_EQ(number("12"), std::nullopt);
+  EXPECT_EQ(number("new"), std::nullopt);
+  EXPECT_EQ(number(std::nullopt), std::nullopt);
+}
+
+// The library's own error, else where its child stopped, else that there was no answer.
+TEST(GpuTestResult, ALibraryThatDoesNotStartSaysWhy) {
+  const auto result = [](auto&& change) {
+    Machine machine = machine_with(1, {0});
+    machine.nvidia.nvml_start.reset();
+    change(machine.nvidia);
+    return gpu_test_result(report_of(machine, {}));
+  };
+  const auto absent = result([](NvidiaDriver&) {});
+  EXPECT_EQ(absent.nvml_failure, "NVML gave no answer: no NVIDIA driver is here");
+  EXPECT_EQ(absent.cuda_failure.text, "the CUDA driver gave no answer: no driver is here");
+  EXPECT_EQ(absent.cuda_failure.code, 999);
+  EXPECT_TRUE(absent.gpus.empty());
+  const auto stopped = result([](NvidiaDriver& nvidia) {
+    nvidia.nvml_outcome = nvidia.cuda_outcome = "timed out";
+    nvidia.nvml_stopped_in = "nvmlInit_v2()";
+    nvidia.cuda_stopped_in = "cuInit(0)";
+  });
+  EXPECT_EQ(stopped.nvml_failure, "timed out in nvmlInit_v2()");
+  EXPECT_EQ(stopped.cuda_failure.text, "timed out in cuInit(0)");
+  const auto crashed =
+      result([](NvidiaDriver& nvidia) { nvidia.nvml_outcome = nvidia.cuda_outcome = "crashed"; });
+  EXPECT_EQ(crashed.nvml_failure, "NVML gave no answer: crashed");
+  EXPECT_EQ(crashed.cuda_failure.text, "the CUDA driver gave no answer: crashed");
+  const auto refused = result([](NvidiaDriver& nvidia) {
+    nvidia.nvml_start = ApiStatus{"nvmlInit_v2()", 18, ""};  // another version of the library
+    nvidia.cuda_start = ApiStatus{"cuInit(0)", 803, ""};
+    nvidia.nvml_outcome = nvidia.cuda_outcome = "ok";
+  });
+  EXPECT_TRUE(refused.nvml_failure->starts_with("NVML_ERROR_LIB_RM_VERSION_MISMATCH: "))
+      << *refused.nvml_failure;
+  EXPECT_EQ(refused.cuda_failure.code, 803);
+  EXPECT_TRUE(refused.cuda_failure.text.starts_with("CUDA_ERROR_SYSTEM_DRIVER_MISMATCH: "))
+      << refused.cuda_failure.text;
+}
+
 // One MIG instance that failed fails its GPU, and a GPU without a verdict has not passed.
 TEST(GpuTestResult, EveryInstanceCountsAndNothingPassesUntested) {
   const Machine machine = machine_with(2, {0, 1});

@@ -25,6 +25,40 @@ TEST(GpuTestText, IsTheContractToTheLetter) {
   EXPECT_TRUE(gpu_test_passed(good()));
 }
 
+// cuDriverGetVersion(): 1000 times the major version and 10 times the minor one.
+TEST(GpuTestText, CudasVersionIsItsTwoNumbers) {
+  auto result = good();
+  for (const auto& [number, text] :
+       {std::pair(12000, "12.0"), {12020, "12.2"}, {11080, "11.8"}, {13000, "13.0"}}) {
+    result.cuda_version = number;
+    EXPECT_TRUE(contains(gpu_test_text(result),
+                         std::string("\nCUDA Driver Version: ") + text + "\nFound 1 GPUs:\n"))
+        << gpu_test_text(result);
+  }
+}
+
+TEST(GpuTestText, PassesIfBothLibrariesAnswerAndEveryGpuPassed) {
+  const auto passed = [](auto&& change) {
+    auto result = good();
+    result.gpus.push_back(result.gpus[0]);
+    change(result);
+    return gpu_test_passed(result);
+  };
+  EXPECT_TRUE(passed([](GpuTestResult&) {}));
+  EXPECT_FALSE(passed([](GpuTestResult& result) { result.nvml_failure = "lost"; }));
+  EXPECT_FALSE(passed([](GpuTestResult& result) { result.count_failure = "lost"; }));
+  EXPECT_FALSE(passed([](GpuTestResult& result) { result.cuda_version.reset(); }));
+  EXPECT_FALSE(passed([](GpuTestResult& result) { result.gpus.clear(); }));
+  EXPECT_FALSE(passed([](GpuTestResult& result) { result.gpus[1].failure = {2, "no memory"}; }));
+  EXPECT_FALSE(passed([](GpuTestResult& result) { result.gpus[1].handle_failure = {15, ""}; }));
+}
+
+TEST(GpuTestText, StopsWhereTheGpusCannotBeCounted) {
+  auto result = good();
+  result.count_failure = "GPU is\nlost";
+  EXPECT_TRUE(gpu_test_text(result).ends_with("12.2\nFailed to get GPU count: GPU is lost\n"));
+}
+
 TEST(GpuTestText, EveryFailureHasItsLine) {
   auto result = good();
   result.gpus[0].failure = {214, "uncorrectable ECC error"};

@@ -339,6 +339,31 @@ TEST(TernaryFormats, ScalesThatDifferDoNotFitOneForTheTensor) {
   EXPECT_EQ(decode(*encoded)->scales[0], 2.0f);
 }
 
+TEST(TernaryFormats, ABlockOfAnySizeHasAScale) {
+  Codes codes;
+  codes.shape = {1, 128};
+  codes.values.assign(128, 1);
+  const auto said = [&](std::int64_t block, std::size_t scales) {
+    codes.scale_block = block;
+    codes.scales.assign(scales, 0.5f);
+    const auto encoded = encode(codes, FormatId::i2s_x86);
+    if (!encoded) return encoded.error().message;
+    EXPECT_EQ(decode(*encoded)->scales, std::vector<float>{0.5f});
+    return std::string();
+  };
+  for (const auto& [block, scales] :
+       {std::pair(0, 1u), {1, 128u}, {2, 64u}, {100, 2u}, {127, 2u}, {128, 1u}, {200, 1u}}) {
+    const auto wrong =
+        "a shape of 1 x 128 needs 128 codes and " + std::to_string(scales) + " scales";
+    EXPECT_EQ(said(block, scales), "") << block;
+    EXPECT_EQ(said(block, scales + 1), wrong);
+    EXPECT_EQ(said(block, scales - 1), wrong);
+  }
+  EXPECT_NE(said(-1, 1), "");
+  codes.values.pop_back();
+  EXPECT_EQ(said(0, 1), "a shape of 1 x 128 needs 128 codes and 1 scales");
+}
+
 TEST(TernaryFormats, I2sWithANegativeScaleWouldNotBeReadAgainAndIsRefused) {
   const Codes codes = recipe_codes({4, 256}, -0.5f);
   for (const FormatId id : {FormatId::i2s_x86, FormatId::i2s_arm, FormatId::i2s_four_row})

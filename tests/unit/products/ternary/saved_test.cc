@@ -199,6 +199,40 @@ TEST(SavedWeights, RightChecksumsDoNotExcuseWrongContents) {
   EXPECT_EQ(said(packed, set({}), 1), "the saved weights are damaged: another checksum of them");
 }
 
+// Groups are those that can be packed, and of two bits; a right checksum does not excuse a scale.
+TEST(SavedWeights, GroupsAndTheirScalesAreChecked) {
+  constexpr std::size_t kGroup = 40, kSums = 64 + 2 * 3 * 64, kScales = kSums + 32 * 4;
+  const auto said = [](const PackedWeights& packed, std::size_t at, auto value) {
+    Saved saved(packed);
+    const auto bytes = saved.bytes();
+    std::memcpy(bytes.data() + at, &value, sizeof value);
+    std::memset(bytes.data() + 32, 0, 8);
+    const auto checksum = fnv(bytes.first(64), bytes.subspan(kSums));
+    std::memcpy(bytes.data() + 32, &checksum, 8);
+    const auto viewed = PackedWeights::view(bytes);
+    return viewed ? "ok" : viewed.error().message;
+  };
+  const auto grouped = with_groups(19, 48, 32);  // two panels, of three blocks and two groups
+  EXPECT_EQ(said(grouped, kGroup, std::int64_t{32}), "ok");
+  for (const std::int64_t wrong : {-32, 16, 33, 512})
+    EXPECT_EQ(said(grouped, kGroup, wrong), "the saved packed weights have scales for groups of " +
+                                                std::to_string(wrong) + ", which there are not");
+  EXPECT_EQ(said(packed_of(19, 48, Form::three_trits), kGroup, std::int64_t{32}),
+            "the saved packed weights have scales for groups of 32, which there are not");
+  const auto scale = [&](std::size_t panel, std::size_t group, std::size_t row, float value) {
+    return said(grouped, kScales + ((panel * 2 + group) * 16 + row) * 4, value);
+  };
+  const std::string behind = "the saved scales behind the last row are not zero";
+  EXPECT_EQ(scale(1, 0, 2, 3.0f), "ok");
+  EXPECT_EQ(scale(1, 0, 3, 0.0f), "ok");
+  EXPECT_EQ(scale(1, 0, 3, 3.0f), behind);
+  EXPECT_EQ(scale(1, 1, 15, 3.0f), behind);
+  EXPECT_EQ(scale(1, 1, 15, -0.0f), behind);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(scale(0, 0, 0, nan), "a scale is not finite");
+  EXPECT_EQ(scale(1, 1, 15, nan), "a scale is not finite");
+}
+
 TEST(SavedWeights, WhatIsWrongIsSaid) {
   const PackedWeights packed = packed_of(19, 150, Form::two_bit);
   Saved saved(packed);

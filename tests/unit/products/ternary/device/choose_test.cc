@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <tuple>
 
 #include "fake_gpu.h"
 #include "ternary/device/host_memory.h"
@@ -48,6 +49,36 @@ TEST(ChooseGpu, a_gpu_that_others_use_is_passed_over_for_one_with_more_room) {
   found.gpus.push_back(gpu(seen, BackendKind::cuda, "third", 2, 90, 80));
   EXPECT_EQ(chosen(choose_gpu({}, found, 0)), "cuda:free");
   EXPECT_EQ(seen.opened, (std::vector<std::string>{"busy", "free"}));
+}
+
+TEST(ChooseGpu, a_gpu_of_which_three_quarters_are_free_serves_well) {
+  Seen seen;
+  for (const auto& [free_gib, needed_gib, opened] :
+       {std::tuple(60, 0, 1u), {59, 0, 2u}, {60, 60, 1u}, {60, 61, 2u}}) {
+    seen.opened.clear();
+    Discovery found;
+    found.gpus.push_back(
+        gpu(seen, BackendKind::cuda, "first", 0, 90, static_cast<std::uint64_t>(free_gib)));
+    found.gpus.push_back(gpu(seen, BackendKind::cuda, "second", 1, 90, 80));
+    EXPECT_EQ(chosen(choose_gpu({}, found, static_cast<std::uint64_t>(needed_gib) * kGiB)),
+              opened == 1 ? "cuda:first" : "cuda:second");
+    EXPECT_EQ(seen.opened.size(), opened) << free_gib << " " << needed_gib;
+  }
+}
+
+// What lies between two steps of the kernels' instructions does not count, and the index decides.
+TEST(ChooseGpu, gpus_of_the_same_kernels_come_in_their_order) {
+  const auto first_of = [](int first, int second) {
+    Seen seen;
+    Discovery found;
+    found.gpus.push_back(gpu(seen, BackendKind::cuda, "a", 0, first, 80));
+    found.gpus.push_back(gpu(seen, BackendKind::cuda, "b", 1, second, 80));
+    return chosen(choose_gpu({}, found, 0));
+  };
+  for (const auto& [older, newer] : {std::pair(49, 50), {60, 61}, {75, 80}, {89, 90}})
+    EXPECT_EQ(first_of(older, newer), "cuda:b") << older;
+  for (const auto& [first, second] : {std::pair(50, 60), {61, 75}, {80, 89}, {90, 120}})
+    EXPECT_EQ(first_of(first, second), "cuda:a") << first;
 }
 
 TEST(ChooseGpu, weights_must_fit) {

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <thread>
 
+#include "base/units.h"
 #include "fake_gpu.h"
 #include "unit/products/ternary/reference.h"
 
@@ -575,6 +576,85 @@ TEST(DeviceEngine, products_are_counted_by_kernel) {
   EXPECT_NEAR(ms, stats.matmul_time_ms, 1e-9 * ms);
   engine.reset_stats();
   EXPECT_TRUE(engine.stats().kernels.empty());
+}
+
+TEST(DeviceEngine, names_the_kernel_of_weights_with_scales_by_group) {
+  Fixture f;
+  const auto engine = DeviceEngineMaker::make(f.parts());
+  const std::vector<float> scales(19 * 5, 0.5f);
+  const auto grouped = engine.load(*PackedWeights::pack(f.problem.weights.values, {19, 150},
+                                                        {std::span<const float>(scales), 32}));
+  const auto plain = engine.load(f.packed);
+  ASSERT_TRUE(grouped && plain);
+  EXPECT_EQ(engine.kernel_for(*grouped, 1), "fake-grouped");
+  EXPECT_EQ(engine.kernel_for(*plain, 1), "fake-gemv");
+  EXPECT_EQ(engine.kernel_for(*plain, 2), "fake-gemm");
+  engine.force_cpu_fallback();
+  const std::string tier(to_string(CpuEngine::create({{}, false, 1})->tier()));
+  EXPECT_EQ(engine.kernel_for(*grouped, 1), tier);
+  EXPECT_EQ(engine.kernel_for(*plain, 1), tier);
+}
+
+TEST(DeviceStats, are_summarised_in_one_line) {
+  DeviceStats stats;
+  stats.device_type = "cpu";
+  stats.device_name = "EPYC";
+  stats.target_device = {TargetKind::automatic, ""};
+  const std::string fresh = "cpu (EPYC, asked for auto): 0 operations, 0 fallbacks";
+  EXPECT_EQ(stats.summary(), fresh);
+  const auto with = [&](auto&& change) {
+    DeviceStats changed = stats;
+    change(changed);
+    return changed.summary();
+  };
+  EXPECT_EQ(with([](DeviceStats& s) { s.failed_operations = 1; }), fresh + ", 1 failed");
+  EXPECT_EQ(with([](DeviceStats& s) { s.breaker = BreakerState::open; }), fresh + ", breaker open");
+  EXPECT_EQ(with([](DeviceStats& s) { s.breaker = BreakerState::half_open; }),
+            fresh + ", breaker half-open");
+  EXPECT_EQ(with([](DeviceStats& s) {
+              s.breaker = BreakerState::open;
+              s.device_lost = true;
+            }),
+            fresh + ", device lost");
+  EXPECT_EQ(with([](DeviceStats& s) { s.device_memory_total_bytes = GiB; }), fresh);
+  EXPECT_EQ(with([](DeviceStats& s) { s.device_memory_used_bytes = GiB; }), fresh);
+  EXPECT_EQ(with([](DeviceStats& s) { s.memory_used_bytes = GiB; }), fresh);
+  EXPECT_EQ(with([](DeviceStats& s) { s.memory_used_bytes = 0, s.memory_total_bytes = 0; }), fresh);
+  EXPECT_EQ(with([](DeviceStats& s) {
+              s.device_type = "cuda";
+              s.device_name = "NVIDIA H200";
+              s.target_device = {TargetKind::cuda, "0"};
+              s.total_operations = 4;
+              s.quantization_operations = 1;
+              s.quantization_time_ms = 3;
+              s.matmul_operations = 3;
+              s.matmul_time_ms = 6;
+              s.gpu_efficiency = 0.75;
+              s.fallback_count = 1;
+              s.device_memory_used_bytes = GiB;
+              s.device_memory_total_bytes = 4 * GiB;
+              s.memory_used_bytes = 2 * GiB;
+              s.memory_total_bytes = 8 * GiB;
+            }),
+            "cuda (NVIDIA H200, asked for cuda:0): 4 operations, 1 quantization of 3.0 ms on "
+            "average, 3 products of 2.0 ms on average, GPU efficiency 75.0%, 1 fallback, device "
+            "memory 1 GiB of 4 GiB, host memory 2 GiB of 8 GiB (25.0%)");
+}
+
+TEST(DeviceStats, name_the_breakers_states) {
+  EXPECT_EQ(to_string(BreakerState::closed), "closed");
+  EXPECT_EQ(to_string(BreakerState::open), "open");
+  EXPECT_EQ(to_string(BreakerState::half_open), "half-open");
+  EXPECT_EQ(to_string(static_cast<BreakerState>(3)), "unknown");
+}
+
+TEST(DeviceStats, are_of_an_effective_gpu_above_four_fifths) {
+  DeviceStats stats;
+  EXPECT_FALSE(stats.is_gpu_effective());
+  stats.gpu_efficiency = 0.8;
+  EXPECT_FALSE(stats.is_gpu_effective());
+  stats.gpu_efficiency = 0.81;
+  EXPECT_TRUE(stats.is_gpu_effective());
 }
 
 TEST(DeviceEngine, quantises_on_the_device_to_the_same_bytes) {

@@ -36,6 +36,7 @@ class FakeGpu final : public Backend {
   std::string_view kernel_for(Shape, std::int64_t rows) const override {
     return rows == 1 ? "fake-gemv" : "fake-gemm";
   }
+  std::string_view grouped_kernel(Shape, std::int64_t) const override { return "fake-grouped"; }
   std::uint64_t workspace_bytes(Shape, std::int64_t rows) const override {
     return control_->workspace_a_row * static_cast<std::uint64_t>(rows);
   }

@@ -291,6 +291,46 @@ TEST(GpuLaunches, a_benchmark_times_each_product_with_and_without_quantising) {
   }
 }
 
+// Else a kernel would read or write beyond them, and end the caller's context.
+TEST(GpuLaunches, what_is_added_has_the_products_elements_in_another_place) {
+  NotedEngine engine(90, 0);
+  const auto room = *engine.engine.allocate_activations(2, NotedEngine::kCols);
+  constexpr std::uint64_t kBias = NotedEngine::kRows * 4, kResidual = 2 * kBias;
+  const auto out = engine.output(2, OutputType::f32);
+  const auto other = engine.output(4, OutputType::f32).memory.address;
+  using Addend = GpuOutput::Addend;
+  const auto said = [&](Addend bias, Addend residual, OutputType type = OutputType::f32) {
+    GpuOutput to = out;
+    to.type = type;
+    to.bias = bias;
+    to.residual = residual;
+    const auto done = engine.engine.multiply({}, engine.weights, room, 2, to);
+    return done ? "" : done.error().message;
+  };
+  const auto at = [](std::uint64_t address, std::uint64_t bytes, FloatType type = FloatType::f32) {
+    return Addend{{address, bytes}, type};
+  };
+  EXPECT_EQ(said({}, {}), "");
+  EXPECT_EQ(said(at(other, kBias), at(other, kResidual)), "");
+  EXPECT_EQ(said(at(other, kBias / 2, FloatType::bf16), at(other, kResidual / 2, FloatType::f16)),
+            "");
+  EXPECT_EQ(said(at(other, kBias - 4), {}), "the bias take 160 bytes, not 156");
+  EXPECT_EQ(said(at(other, kBias, FloatType::f16), {}), "the bias take 80 bytes, not 160");
+  EXPECT_EQ(said({}, at(other, kBias)), "the residual take 320 bytes, not 160");
+  EXPECT_EQ(said(at(other + 2, kBias), {}), "the bias is not aligned to an element");
+  EXPECT_EQ(said({}, at(other + 1, kResidual / 2, FloatType::f16)),
+            "the residual is not aligned to an element");
+  EXPECT_EQ(said({}, at(other + 2, kResidual / 2, FloatType::f16)), "");
+  EXPECT_EQ(said(at(other, kBias, static_cast<FloatType>(3)), {}),
+            "the type of the values is not f32, f16 or bf16");
+  const auto place = out.memory.address;
+  EXPECT_EQ(said({}, at(place, kResidual)), "") << "in place";
+  EXPECT_EQ(said(at(place + kBias, kBias), {}), "the bias overlaps the products");
+  EXPECT_EQ(said({}, at(place + 4, kResidual)),
+            "the residual overlaps the products, but is not the same elements");
+  EXPECT_EQ(said(at(other, kBias), {}, OutputType::int32), "nothing is added to int32 products");
+}
+
 TEST(GpuLaunches, f16_and_what_is_added_are_of_cuda) {
   for (const char* executor : {"cuda", "vulkan"}) {
     const bool cuda = std::string_view(executor) == "cuda";

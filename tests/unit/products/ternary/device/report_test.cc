@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "ternary/report/bench_report.h"
 #include "ternary/report/inspect_report.h"
 #include "ternary/report/verify_report.h"
 
@@ -191,6 +192,123 @@ TEST(VerifyReport, concludes_by_the_worst) {
     EXPECT_EQ(envelope.exit, exit) << conclusion;
     EXPECT_EQ(envelope.duration_ms, 12.5);
   }
+}
+
+BenchRow timed_row(std::string subject, BenchShape shape, double least_us) {
+  BenchRow row;
+  row.subject = std::move(subject);
+  row.device = "NVIDIA H200";
+  row.kernel = "avx2";
+  row.form = "two-bit";
+  row.shape = shape;
+  row.status = passed;
+  row.least_us = least_us;
+  row.median_us = 2 * least_us;
+  row.weight_bytes = 5000;
+  return row;
+}
+BenchRow untimed_row(std::string subject, BenchShape shape, CheckStatus status,
+                     std::string_view reason) {
+  BenchRow row;
+  row.subject = std::move(subject);
+  row.shape = shape;
+  row.status = status;
+  row.reason = reason;
+  return row;
+}
+
+constexpr std::string_view kLegend =
+    R"(  GB/s are of packed weights. Of reading: on a CPU, of only reading as many
+  bytes with the same threads and from where the weights are; on a GPU, of
+  reading 1 GiB of its memory. "call" is from and to host memory, "device" is
+  only on a GPU, with weights that its cache does not hold, "device-values" the
+  same from activations that are not quantised yet.
+)";
+
+// The device is named where the subject does not say it; a row that was not timed is in no table.
+TEST(BenchReport, has_a_table_for_each_shape) {
+  const BenchShape small{1, 100, 200}, large{512, 4000, 5000};
+  std::vector<BenchRow> rows = {timed_row("cpu/avx2", small, 10),
+                                timed_row("cuda:GPU-1", small, 500),
+                                timed_row("cpu/avx2", large, 1000),
+                                untimed_row("cpu/neon", {}, not_tested, "another architecture"),
+                                untimed_row("cpu/avx512", large, failed, "it crashed")};
+  rows[0].read_bytes_per_s = 1e9;
+  rows[1].kernel = "dp4a-gemv";
+  rows[1].timed = Timed::device;
+  const std::string tables = R"(M 1, N 100, K 200
+  Tier or kernel  Device       Form     Of         Least   Median  GB/s  Of reading  Op/s
+  cpu/avx2                     two-bit  call     10.0 us  20.0 us   0.5         50%   4 G
+  cuda dp4a-gemv  NVIDIA H200  two-bit  device  500.0 us  1.00 ms   0.0           -   0 G
+
+M 512, N 4000, K 5000
+  Tier or kernel  Form     Of      Least   Median  GB/s  Of reading    Op/s
+  cpu/avx2        two-bit  call  1.00 ms  2.00 ms   0.0           -  20.5 T
+
+)";
+  TerminalStyle style;
+  style.columns = 100;
+  const std::string text = render_terminal(TernaryTimes{2, rows}, style);
+  EXPECT_TRUE(text.starts_with(tables)) << text;
+  style.columns = 80;
+  const std::string rest = render_terminal(TernaryTimes{2, rows}, style);
+  EXPECT_TRUE(
+      rest.ends_with("  [-] cpu/neon: another architecture\n"
+                     "  [-] cpu/avx512: it crashed\n" +
+                     std::string(kLegend)))
+      << rest;
+  style.quiet = true;
+  EXPECT_TRUE(render_terminal(TernaryTimes{2, rows}, style)
+                  .ends_with("\n\n  [-] cpu/avx512: it crashed\n"));
+}
+
+// Times and rates have the unit of their size.
+TEST(BenchReport, has_the_unit_of_each_size) {
+  const auto has = [](double least_us, BenchShape shape, const std::string& words) {
+    const auto text =
+        render_terminal(TernaryTimes{1, {timed_row("cpu/avx2", shape, least_us)}}, {});
+    return text.find(" " + words + " ") != text.npos || text.find(" " + words + "\n") != text.npos;
+  };
+  EXPECT_TRUE(has(999.9, {1, 1, 1}, "999.9 us"));
+  EXPECT_TRUE(has(1000, {1, 1, 1}, "1.00 ms"));
+  EXPECT_TRUE(has(1, {1, 1000, 499}, "998 G"));
+  EXPECT_TRUE(has(1, {1, 1000, 500}, "1.0 T"));
+}
+
+TEST(BenchReport, says_what_an_interrupt_left) {
+  const BenchShape first{1, 64, 256}, second{3, 40, 130}, third{5, 40, 130};
+  std::vector<BenchRow> rows = {timed_row("cpu/avx2", first, 10),
+                                untimed_row("cpu/avx2", first, not_tested, kInterrupted),
+                                untimed_row("cpu/avx2", second, not_tested, kInterrupted),
+                                timed_row("cpu/avx2", third, 10),
+                                untimed_row("gpu", {}, not_tested, kInterrupted),
+                                untimed_row("cuda:GPU-1", {}, not_tested, kInterrupted)};
+  const auto said = [](std::vector<BenchRow> of) {
+    TerminalStyle style;
+    style.quiet = true;
+    style.columns = 100;
+    const auto text = render_terminal(TernaryTimes{1, std::move(of)}, style);
+    const auto at = text.find("  [!] ");
+    return at == text.npos ? "" : text.substr(at);
+  };
+  EXPECT_EQ(said(rows),
+            "  [!] Interrupted; not timed: M 1, N 64, K 256 in part; M 3, N 40, K 130; the GPUs; "
+            "cuda:GPU-1\n");
+  EXPECT_EQ(said({rows[0], rows[3]}), "");
+  EXPECT_EQ(said({untimed_row("cuda", {}, not_tested, "no driver")}), "");
+}
+
+TEST(BenchReport, explains_its_columns_only_if_something_was_timed) {
+  const auto text = [](std::vector<BenchRow> rows, bool quiet) {
+    TerminalStyle style;
+    style.quiet = quiet;
+    return render_terminal(TernaryTimes{1, std::move(rows)}, style);
+  };
+  const auto timed = timed_row("cpu/avx2", {1, 2, 3}, 10);
+  const auto missing = untimed_row("cuda", {}, not_tested, "no driver");
+  EXPECT_TRUE(text({timed, missing}, false).ends_with(kLegend));
+  EXPECT_EQ(text({missing}, false), "  [-] cuda: no driver\n");
+  EXPECT_EQ(text({timed}, true).find("GB/s are of"), std::string::npos);
 }
 
 TEST(InspectReport, names_each_format_as_far_as_it_is_known) {

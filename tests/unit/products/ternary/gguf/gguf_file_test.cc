@@ -50,6 +50,7 @@ TEST(GgufFile, GivesTensorsMetadataAndPackedWeights) {
   EXPECT_TRUE(file->possible_layouts(0).empty());
   const auto layouts = file->possible_layouts(1);
   EXPECT_NE(std::ranges::find(layouts, FormatId::i2s_x86), layouts.end());
+  EXPECT_EQ(std::ranges::find(layouts, FormatId::i2s_qk256), layouts.end()) << "of other bytes";
   EXPECT_EQ(c.type_name, "F32");
   EXPECT_FALSE(c.may_be_ternary);
 
@@ -59,6 +60,8 @@ TEST(GgufFile, GivesTensorsMetadataAndPackedWeights) {
     const auto packed = file->pack(index, layout);
     return packed ? std::string("ok") : std::string(to_string(packed.error().kind));
   };
+  EXPECT_EQ(kind(0, FormatId::tq2_0), "ok");
+  EXPECT_EQ(file->pack(0, FormatId::tq1_0).error().message, "tensor a is tq2_0, not tq1_0");
   EXPECT_EQ(kind(1), "ambiguous_format");
   EXPECT_EQ(kind(2), "not_ternary");
   EXPECT_EQ(kind(3), "not_found");

@@ -195,6 +195,90 @@ TEST(GgufRead, MoreThanAnyModelHasIsRefused) {
   EXPECT_EQ(file.error().kind, ErrorKind::too_large);
 }
 
+// Each limit as the last that is taken and the first that is not.
+TEST(GgufRead, LimitsAreTakenAndNotExceeded) {
+  const auto good = [](const std::function<void(Builder&)>& change) {
+    Builder builder = sample_file(FormatId::tq2_0, kTq2);
+    change(builder);
+    const std::string bytes = builder.build();
+    const auto file = read(bytes_of(bytes));
+    return file ? "" : file.error().message;
+  };
+  const auto nested = [](int arrays) {
+    return [arrays](Builder& b) {
+      std::string value;
+      for (int i = 0; i < arrays; ++i) {
+        Builder::number<std::uint32_t>(value, i + 1 < arrays ? 9 : 0);
+        Builder::number<std::uint64_t>(value, 1);
+      }
+      b.entry("deep", ValueType::array, value + "x");
+    };
+  };
+  EXPECT_EQ(good(nested(8)), "");
+  EXPECT_EQ(good(nested(9)), "the value of \"deep\" nests arrays more than 8 deep");
+  const auto named = [](std::size_t bytes) {
+    return [bytes](Builder& b) { b.infos[0].name = std::string(bytes, 'n'); };
+  };
+  EXPECT_EQ(good(named(kMostNameBytes)), "");
+  EXPECT_TRUE(
+      good(named(kMostNameBytes + 1)).ends_with("has a name of 257 bytes; 256 are the most"));
+  const auto shaped = [](std::vector<std::uint64_t> dims) {
+    return [dims](Builder& b) { b.infos[0].dims = dims; };
+  };
+  EXPECT_EQ(good(shaped({2, 2, 1, 2})), "");
+  EXPECT_TRUE(good(shaped({2, 2, 1, 2, 1})).ends_with("has 5 dimensions; 4 are the most"));
+  EXPECT_EQ(good(shaped({1ull << 20, 1ull << 20})),
+            "tensor \"norm.weight\" reaches beyond the end of the file");
+  EXPECT_EQ(good(shaped({1ull << 20, (1ull << 20) + 1})),
+            "tensor 0 \"norm.weight\" has more than 2^40 elements");
+  const auto typed = [](std::uint32_t type) {
+    return [type](Builder& b) { b.infos[0].type = type; };
+  };
+  EXPECT_EQ(good(typed(kOfSafetensors - 1)), "");
+  EXPECT_EQ(good(typed(kOfSafetensors)),
+            "tensor 0 \"norm.weight\" has the type number 65536, which is too large");
+}
+
+TEST(GgufRead, AlignmentIsAPowerOfTwoUpTo16MiB) {
+  const auto message = [](std::uint32_t alignment, bool as_u32 = true) {
+    Builder builder;
+    builder.alignment = 1;
+    std::string value;
+    Builder::number(value, alignment);
+    builder.entry("general.alignment", as_u32 ? ValueType::u32 : ValueType::i32, value);
+    const std::string bytes = builder.build();
+    const auto file = read(bytes_of(bytes));
+    if (!file) return file.error().message;
+    EXPECT_EQ(file->alignment, alignment);
+    return std::string();
+  };
+  const std::string wrong = "general.alignment is not a power of two up to 2^24 as a u32";
+  for (const std::uint32_t right : {1u, 2u, 32u, 1u << 24}) EXPECT_EQ(message(right), "") << right;
+  for (const std::uint32_t bad : {0u, 3u, 48u, 1u << 25}) EXPECT_EQ(message(bad), wrong) << bad;
+  EXPECT_EQ(message(32, false), wrong);
+}
+
+TEST(GgufRead, OfTypesItIsKnownWhatTheyAre) {
+  using Type = std::optional<FloatType>;
+  EXPECT_EQ(float_type(0), Type(FloatType::f32));
+  EXPECT_EQ(float_type(1), Type(FloatType::f16));
+  EXPECT_EQ(float_type(30), Type(FloatType::bf16));
+  for (const std::uint32_t other : {2u, 24u, 28u, 29u, 31u, kI2s, 99u, kOfSafetensors})
+    EXPECT_EQ(float_type(other), Type()) << other;
+  EXPECT_EQ(type_name(12), "Q4_K");
+  EXPECT_EQ(type_name(99), "type 99");
+  EXPECT_EQ(find_type(99), nullptr);
+  ASSERT_NE(find_plain_type("BF16"), nullptr);
+  EXPECT_EQ(find_plain_type("BF16")->number, kBf16);
+  EXPECT_EQ(find_plain_type("Q4_K"), nullptr) << "of blocks";
+  EXPECT_EQ(find_plain_type("packed U8"), nullptr);
+  EXPECT_EQ(find_plain_type("X8"), nullptr);
+  EXPECT_TRUE(holds(Container::gguf, kI2s) && holds(Container::gguf, 99));
+  EXPECT_FALSE(holds(Container::gguf, kPackedU8));
+  EXPECT_TRUE(holds(Container::safetensors, kBf16) && holds(Container::safetensors, kPackedU8));
+  EXPECT_FALSE(holds(Container::safetensors, kI2s) || holds(Container::safetensors, 99));
+}
+
 TEST(GgufRead, AlignmentIsObeyed) {
   Builder builder;
   builder.alignment = 256;
