@@ -386,6 +386,20 @@ TEST(FleetHistory, ATestBeforeTheFaultProvesNoRepair) {
   EXPECT_FALSE(fleet.repairs[0].proven);
 }
 
+TEST(FleetHistory, ATestOfTheFaultsOwnSecondProvesNoRepair) {
+  for (const auto& [later, proven] : {std::pair{0, false}, {1, true}}) {
+    History history;
+    auto bad = report("n0"), after = report("n0");
+    bad.exit = Exit::unhealthy;
+    after.created_unix_seconds += later;
+    merged({bad}, &history);
+    const Fleet fleet = merged({after}, &history);
+    EXPECT_EQ(state_of(fleet, "n0"), proven ? NodeState::ready : NodeState::unknown) << later;
+    ASSERT_EQ(fleet.repairs.size(), 1u);
+    EXPECT_EQ(fleet.repairs[0].proven, proven) << later;
+  }
+}
+
 // A failed test of n0, and a report without a test from after it.
 std::pair<NodeReport, NodeReport> failed_and_seen_since() {
   auto bad = report("n0"), later = report("n0");

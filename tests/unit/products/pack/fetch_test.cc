@@ -368,6 +368,43 @@ TEST(Cuts, ATextWithoutAnIndexHasNoBytesOfOne) {
   EXPECT_EQ(cut_index_bytes(index.substr(1)), 0u) << "its length is more than the file's";
 }
 
+// SHA-256 of "hello": 2cf24dba5fb0a30e26e83b2ac5b9e29e...; numbers are little-endian.
+TEST(Cuts, AnIndexHasTheSameBytesInEveryRelease) {
+  using namespace std::string_literals;
+  const auto zeros = [](std::size_t count) { return std::string(count, '\0'); };
+  const std::string file(64, 'a'),
+      digest = "\x2c\xf2\x4d\xba\x5f\xb0\xa3\x0e\x26\xe8\x3b\x2a\xc5\xb9\xe2\x9e"s;
+  const auto text = file + "\1" + zeros(3) +             // one run:
+                    "\7" + zeros(7) + "\3" + zeros(7) +  // a frame of 3 bytes at byte 7
+                    "\1" + zeros(3) + digest + "\5" + zeros(3) + "\x84" + zeros(7) +
+                    "gpuready pieces1";  // and its own length
+  const CutIndex index = {{file, {{{cut_of("hello")}, 7, 3}}}};
+  EXPECT_EQ(cut_index_text(index), text);
+  const auto read = parse_cut_index(text, 10, "x");
+  ASSERT_TRUE(read) << error_text(read);
+  EXPECT_EQ(cut_index_text(*read), text);
+  // Frames end before the index, in whole.
+  EXPECT_FALSE(parse_cut_index(text, 9, "x"));
+  EXPECT_FALSE(parse_cut_index(text, 6, "x"));
+  for (const std::size_t at : {std::size_t{0}, text.size() - 1, text.size() - 24}) {
+    auto wrong = text;
+    wrong[at] = static_cast<char>(wrong[at] ^ 0x20);
+    const auto refused = parse_cut_index(wrong, 10, "x");
+    EXPECT_EQ(error_text(refused), "x: not an index of pieces") << at;
+  }
+}
+
+TEST(Cuts, AFrameHoldsAtMostOneMebibyteOfContent) {
+  const auto reads = [](std::uint32_t bytes, std::uint64_t frame_bytes) {
+    const CutRun run{{{std::string(16, 'd'), bytes}, {std::string(16, 'e'), 1}}, 0, frame_bytes};
+    const auto text = cut_index_text({{std::string(64, 'a'), {run}}});
+    return parse_cut_index(text, 10, "x").has_value();
+  };
+  EXPECT_TRUE(reads((1u << 20) - 1, 10));
+  EXPECT_FALSE(reads(1u << 20, 10));
+  EXPECT_TRUE(reads(1u << 30, 0)) << "pieces in no frame";
+}
+
 TEST(LocalPieces, AreThoseOfTheWholeFile) {
   const Workshop shop;
   const auto text = noise(68u << 20, 8);

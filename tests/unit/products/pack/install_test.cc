@@ -2,7 +2,9 @@
 #include "pack/store/install.h"
 #include "pack/store/installed.h"
 
+#include "base/units.h"
 #include "doubles/failing_storage.h"
+#include "unit/products/pack/code/fixtures.h"
 #include "unit/products/pack/workshop.h"
 
 namespace gpuready::pack {
@@ -567,6 +569,47 @@ TEST(Publish, RefusesWhatNobodyCouldInstall) {
   write_text(shop.root + "/built/libs-1.10-modern.tar.zst", "changed");
   EXPECT_TRUE(has(error_text(publish(*shop.host, recipe, shop.key, options)),
                   "was changed since it was built"));
+}
+
+TEST(Publish, NotesSayWhatEachVariantAndModelNeeds) {
+  Workshop shop;
+  const auto code = fixture::fat_binary({fixture::cubin_entry(90), fixture::cubin_entry(100)});
+  const auto shared = noise(2048, 1);
+  shop.architectures = {{"gpu", {"90", "100"}}};
+  shop.floors["gpu"] = {"550.54", "12.4", "9.1", "2.34", "x86-64-v3"};
+  const auto published = shop.publish(
+      "1.0", {{"cpu", {{"a", shared}}},
+              {"gpu", {{"a", shared}, {"code", std::string(code.begin(), code.end())}}}});
+  ASSERT_TRUE(published) << error_text(published);
+  const auto& manifest = published->manifest;
+  const auto row = [&](std::size_t at, std::size_t bytes, const std::string& needs) {
+    return fmt::format("{} | {} | {} |\n", needs, format_bytes(bytes),
+                       format_bytes(manifest.variants.at(at).archive_bytes()));
+  };
+  const auto key = shop.key.public_key().text();
+  const auto head =
+                 "# libs 1.0\n\n"
+                 "| variant | GPUs (compute capability) | needs at least | installed | "
+                 "download |\n|---|---|---|---|---|\n" +
+                 row(0, 2048, "| cpu | none: CPU | -") +
+                 row(1, 2048 + code.size(),
+                     "| gpu | 90, 100 | driver 550.54, CUDA 12.4, cuDNN 9.1, glibc 2.34, CPU "
+                     "x86-64-v3") +
+                 fmt::format("\nAll variants hold {}; {} of them differ.\n",
+                             format_bytes(4096 + code.size()), format_bytes(2048 + code.size())),
+             end = fmt::format(
+                 "\nInstall: `gpuready pack install URL --key {}`\n\nCheck by hand: "
+                 "`minisign -V -P {} -m manifest.json`\n\nValid until {}.\n",
+                 key, key, manifest.expires_utc);
+  EXPECT_EQ(published->notes_name, "libs-1.0.md");
+  EXPECT_EQ(read_text(shop.root + "/release/libs-1.0.md"), head + end);
+  shop.models = {{"large", std::uint64_t{6} << 30}, {"small", 0}};
+  ASSERT_EQ(error_text(shop.publish("1.0.1", {{"cpu", {{"a", shared}}}})), "");
+  const auto notes = read_text(shop.root + "/release/libs-1.0.1.md");
+  EXPECT_TRUE(has(notes,
+                  " of them differ.\n\n| model | free GPU memory |\n|---|---|\n| large | 6 GiB |\n"
+                  "| small | none: CPU |\n\nInstall: "))
+      << notes;
 }
 
 TEST(Build, CollectsWhatTheRecipeWants) {

@@ -54,6 +54,7 @@ struct Workshop {
     recipe.name = "libs";
     recipe.version = version;
     recipe.expires_days = expires_days;
+    recipe.models = models;
     std::filesystem::create_directories(root + "/built");
     std::filesystem::create_directories(root + "/" + to);
     for (const auto& [name, files] : variants) {
@@ -141,6 +142,7 @@ struct Workshop {
   std::map<std::string, std::vector<std::string>> architectures = {};  // of variants for GPUs
   std::map<std::string, std::vector<Probe>> probes = {};
   std::map<std::string, Floors> floors = {};
+  std::vector<Model> models = {};
 };
 
 }  // namespace gpuready::pack

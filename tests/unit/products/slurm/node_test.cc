@@ -43,6 +43,7 @@ TEST(SlurmNode, AReasonIsReadWithoutItsAuthor) {
             "gpuready: GPU 1: gone (reboot)");
   EXPECT_EQ(reason("see [ticket 12] [slurm@2026-11-26T04:01:02]"), "see [ticket 12]");
   EXPECT_EQ(reason("no author [here]"), "no author [here]");
+  EXPECT_EQ(reason("ask [root@n1 or call"), "ask [root@n1 or call");
   EXPECT_EQ(reason("State=IDLE Reason=x"), "State=IDLE Reason=x");
   EXPECT_EQ(reason("(null)"), "");
   EXPECT_EQ(reason("first [root@2026-11-26T04:01:02]\n          second"), "first\nsecond");

@@ -539,6 +539,58 @@ TEST(VmOperations, ADriverThatNeverReturnsLosesNothingElse) {
   EXPECT_EQ(journal_of(kernel), std::vector<std::string>{"/state/lock"});
 }
 
+// A kernel that keeps other values than those that are written.
+struct Stubborn : FakeKernel {
+  std::map<std::string, std::string> kept;  // by path
+  Result<void> write_attribute(const std::string& path, std::string_view bytes) override {
+    TRY(FakeKernel::write_attribute(path, bytes));
+    if (const auto other = kept.find(path); other != kept.end()) files[path] = other->second + "\n";
+    return {};
+  }
+};
+
+// Its memory may be too fragmented for all of them. Pages that are used stay where fewer are asked
+// for.
+TEST(VmOperations, FewerHugePagesThanAskedForAreNotEnough) {
+  const std::string pool = "/sys/devices/system/node/node0/hugepages/hugepages-2048kB/",
+                    pages = pool + "nr_hugepages";
+  for (const auto& [granted, enough] : {std::pair{"511", false}, {"512", true}, {"513", true}}) {
+    SCOPED_TRACE(granted);
+    Stubborn kernel;
+    fill(kernel);
+    kernel.files[pages] = kernel.files[pool + "free_hugepages"] = "0\n";
+    kernel.kept[pages] = granted;
+    auto hands = kernel.hands(kernel);
+    auto request = for_guest();
+    request.huge_pages = huge_pages(1, "2M");
+    const auto done = attach(hands, request);
+    ASSERT_TRUE(done) << done.error().message;
+    ASSERT_EQ(done->ok(), enough) << reasons(done->plan);
+    if (enough) {
+      const auto detached = detach(hands, "guest-1", {});
+      ASSERT_TRUE(detached && detached->size() == 1);
+      EXPECT_TRUE(detached->front().ok());
+    } else {
+      EXPECT_EQ(done->outcome.error.value_or(Error{}).message,
+                pages + ": reads \"511\" after \"512\" was written");
+    }
+    EXPECT_TRUE(kernel.is_as_at_first());
+  }
+}
+
+TEST(VmOperations, AnAttributeThatKeepsAnotherValueIsAnError) {
+  Stubborn kernel;
+  fill(kernel);
+  const auto path = FakeKernel::kBus + "devices/" + kGpuText + "/d3cold_allowed";
+  kernel.kept[path] = "1";
+  auto hands = kernel.hands(kernel);
+  const auto done = attach(hands, for_guest());
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_EQ(done->outcome.error.value_or(Error{}).message,
+            path + ": reads \"1\" after \"0\" was written");
+  EXPECT_TRUE(kernel.is_as_at_first());
+}
+
 // What could not be taken back is not "rolled back": recover goes on with the detach.
 TEST(VmOperations, ADetachThatHangsIsNotEnded) {
   FakeKernel kernel;

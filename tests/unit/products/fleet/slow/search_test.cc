@@ -459,5 +459,23 @@ TEST(Search, PairsAcrossGroupsDoNotSayWhatIsUsual) {
   for (const auto& part : judged.nodes.parts) EXPECT_EQ(part.answers, 1u);
 }
 
+TEST(Search, ThreePairsThatAnswerSayWhatTwoGroupsShare) {
+  const auto share = [](std::uint32_t answers, std::uint32_t failures) {
+    std::vector<PairRate> within, across;
+    for (std::uint32_t i = 0; i < 64; i += 2) within.push_back({.a = i, .b = i + 1, .rate = 100});
+    for (std::uint32_t i = 0; i < answers + failures; ++i)
+      across.push_back({.a = i, .b = i + 32, .rate = {}});
+    for (std::uint32_t i = 0; i < answers; ++i) across[i].rate = 50;
+    return judge({.map = Fabric(64, 32, 1).map,
+                  .options = {},
+                  .rounds = {within, across, across, across}})
+        .across_share;
+  };
+  EXPECT_EQ(share(2, 0), std::nullopt);
+  EXPECT_EQ(share(2, 1), std::nullopt);
+  EXPECT_DOUBLE_EQ(share(3, 0).value_or(0), 0.5);
+  EXPECT_DOUBLE_EQ(share(3, 1).value_or(0), 0.5);
+}
+
 }  // namespace
 }  // namespace gpuready::fleet

@@ -210,6 +210,34 @@ TEST(Census, CodeOfTheSameKindsIsDistinguishedOnce) {
   EXPECT_EQ(report.groups[0].codes.size(), 1024u);
 }
 
+// In one container 4095 kinds are distinguished, however often each occurs.
+TEST(Census, CodeOfTooManyKindsInOneContainerIsAProblem) {
+  const auto container = [](int kinds, int entries) {
+    std::vector<Data> all;
+    for (int i = 0; i < entries; ++i)
+      all.push_back(
+          entry({.kind = 64, .architecture = 80, .payload = Data(8), .isa = {7, i % kinds}}));
+    return fat_binary(all);
+  };
+  const auto kinds_in = [](const FileReport& report) {
+    return report.groups.size() == 1 ? report.groups[0].codes.size() : 0;
+  };
+  const std::string too_many =
+      "the fat_binary at byte 0: it holds more kinds of code than are distinguished";
+  for (const auto& [kinds, entries] : {std::pair{2, 10'000}, {4095, 4095}, {4095, 4110}}) {
+    const auto file = container(kinds, entries);
+    const auto report = inspect_bytes("file", file);
+    EXPECT_EQ(report.problems, std::vector<std::string>()) << kinds;
+    EXPECT_EQ(kinds_in(report), static_cast<std::size_t>(kinds));
+    EXPECT_EQ(report.code_bytes, file.size());
+  }
+  for (const int entries : {4096, 4110}) {
+    const auto report = inspect_bytes("file", container(4096, entries));
+    EXPECT_EQ(report.problems, std::vector{too_many}) << entries;
+    EXPECT_EQ(kinds_in(report), 4096u);
+  }
+}
+
 // However the bytes come, what is found is the same.
 TEST(Census, IsTheSameOfAStream) {
   Data file = raw("start");

@@ -191,6 +191,35 @@ TEST(Explain, TellsTheReasonOfTheNearestCode) {
             "compute_121 is for 12.1 and newer");
 }
 
+TEST(Explain, TellsTheThreeMostFrequentReasons) {
+  std::vector<Data> containers;
+  for (const auto& [architecture, count] : {std::pair{75, 1}, {90, 2}, {100, 4}, {120, 3}})
+    for (int i = 0; i < count; ++i) containers.push_back(fat_binary({cubin_entry(architecture)}));
+  const auto reasons = [&] {
+    std::string text;
+    for (const auto& reason : answer(modules(containers), "8.6").reasons)
+      text += fmt::format("{} x{}\n", reason.because.substr(0, reason.because.find(' ')),
+                          reason.modules);
+    return text;
+  };
+  EXPECT_EQ(reasons(), "sm_100 x4\nsm_120 x3\nsm_90 x2\n");
+  containers.erase(containers.begin());  // of three none is left out
+  EXPECT_EQ(reasons(), "sm_100 x4\nsm_120 x3\nsm_90 x2\n");
+  containers.erase(containers.begin(), containers.begin() + 2);
+  EXPECT_EQ(reasons(), "sm_100 x4\nsm_120 x3\n");
+}
+
+TEST(Explain, NothingLoadsBecauseOfTheDriverElseOfTheMostFrequentReason) {
+  FileAnswer answer;
+  EXPECT_EQ(answer.why_none(), "it holds no code that is known");
+  answer.reasons = {{Obstacle::architecture, "of most modules", 2}, {Obstacle::zstd, "of one", 1}};
+  EXPECT_EQ(answer.why_none(), "of most modules");
+  answer.driver = "of the driver";
+  EXPECT_EQ(answer.why_none(), "of the driver");
+  answer.reasons.clear();
+  EXPECT_EQ(answer.why_none(), "of the driver");
+}
+
 TEST(Explain, CudnnIsNotBuiltAnew) {
   const auto code = fat_binary({cubin_entry(75), ptx_entry(121, {9, 0})});
   const auto change = [&](const char* path, const char* gpu) {
