@@ -42,6 +42,37 @@ TEST_F(FleetCommands, MergeReadsNoDeviceButNull) {
       << zero.err;
 }
 
+TEST_F(FleetCommands, MergeKeepsInTheHistoryWhatItReads) {
+  const std::string machine =
+      std::string(GPUREADY_SOURCE_DIR) + "/tests/machines/healthy-intel-arc/machine.json";
+  const std::string report = "--json=" + at("n.json"), history = at("history");
+  ASSERT_EQ(test::run_command("doctor", {"--replay", machine, report}).exit, 0);
+  auto live = parse_json(test::read_file(at("n.json")), "n.json").value_or(Json::object());
+  live["machine"]["source"] = "live";
+  live["machine"]["system"]["host_name"] = "n1";
+  std::ofstream(at("n.json")) << dump(live);
+  const auto merge = [&](const std::string& forget = "") {
+    std::vector<std::string> args = {"merge", at("n.json"), "--history", history};
+    if (!forget.empty()) args.insert(args.end(), {"--forget", forget});
+    return fleet(args);
+  };
+  const auto first = merge();
+  EXPECT_EQ(first.exit, 0) << "a history begins with the first report: " << first.err;
+  const std::string text = test::read_file(history);
+  const auto kept = lines(text);
+  ASSERT_EQ(kept.size(), 2u) << text;
+  EXPECT_TRUE(contains(kept[1], "\"n1\"")) << kept[1];
+  EXPECT_EQ(merge("n1").exit, 0) << "it is known from the first";
+  const auto unknown = merge("absent");
+  EXPECT_EQ(unknown.exit, 2);
+  EXPECT_EQ(unknown.err, "gpuready: --forget absent: " + history + " does not know this node\n");
+  std::ofstream(history) << "damaged\n";
+  const auto damaged = merge();
+  EXPECT_EQ(damaged.exit, 2);
+  EXPECT_TRUE(contains(damaged.err, history)) << damaged.err;
+  EXPECT_EQ(test::read_file(history), "damaged\n");
+}
+
 TEST_F(FleetCommands, SlowGoesOnAfterTheRoundsThatAreKept) {
   std::ofstream(at("rates.txt")) << "1 n1 n2 100\n";
   const std::vector<std::string> search = {"slow", "--nodes",   "n1,n2,n3",        "--rounds",

@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "machine/system/loader_cache.h"
 #include "pack/release/key_chain.h"
 #include "pack/release/manifest.h"
 #include "pack/release/minisign.h"
@@ -421,6 +422,85 @@ TEST_F(PackCommands, WhatIsInstalledIsListedVerifiedAndRemoved) {
   EXPECT_EQ(run({"uninstall", "libs", "--forget"}).exit, 0);
   EXPECT_FALSE(fs::exists("home/.local/share/libs/gpu-libs"));
   EXPECT_EQ(run({"list"}).exit, 0);
+}
+
+TEST_F(PackCommands, EnvNamesTheFoldersWithLibrariesAndWhatTheyReplace) {
+  if (!LibrarySearch(*make_live_host()).find("libm.so.6")) GTEST_SKIP() << "no libm.so.6";
+  const auto system = *LibrarySearch(*make_live_host()).find("libm.so.6");
+  for (const char* file : {"lib/libm.so.6", "lib/libnowhere.so.1", "more/libother.so", "bin/tool"})
+    write(std::string("source/cpu/") + file, "text");
+  release("1");
+  ASSERT_EQ(run({"install", "release", "--key", public_, "--no-load-test", "--to", "s"}).exit, 0);
+  const auto current = root_ + "/s/current";
+  const auto exported = "export LD_LIBRARY_PATH='" + current + "/lib:" + current +
+                        "/more'${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}\n";
+  const auto env = run({"env", "--to", "s"});
+  EXPECT_EQ(env.exit, 0) << env.err;
+  EXPECT_EQ(env.out, "# libm.so.6 replaces " + system + "\n" + exported);
+  const auto json = document({"env", "--to", "s"});
+  EXPECT_EQ(json.value("command", ""), "pack env");
+  EXPECT_EQ(json.at("library_folders"), Json({current + "/lib", current + "/more"}));
+  EXPECT_FALSE(json.contains("conclusion"));
+  // Where the variable names the package already, nothing of the system's is in its place.
+  ::setenv("LD_LIBRARY_PATH", (current + "/lib").c_str(), 1);
+  EXPECT_EQ(run({"env", "--to", "s"}).out, exported);
+  ::unsetenv("LD_LIBRARY_PATH");
+  EXPECT_EQ(run({"env", "--to", "s", "--variant", "cpu"}).exit, 0);
+  const auto other = run({"env", "--to", "s", "--variant", "gpu"});
+  EXPECT_EQ(other.exit, 2);
+  EXPECT_EQ(other.err, "gpuready: --variant gpu: installed is cpu\n");
+  EXPECT_EQ(run({"env", "--to", "nowhere"}).exit, 2);
+  fs::rename("s", "a:b");
+  EXPECT_EQ(run({"env", "--to", "a:b"}).exit, 2) << "the loader would split the folder's name";
+}
+
+TEST_F(PackCommands, EnvChecksWhetherTheMachineIsStillTheOneOfTheInstallation) {
+  write("source/gpu/code.ptx",
+        ".version 6.3\n.target sm_75\n.address_size 64\n.visible .entry k()\n{\n  ret;\n}\n");
+  write_recipe("1", "[variants.cpu]\n[variants.gpu]\narchitectures = [\"75-virtual\"]\n");
+  ASSERT_EQ(run({"build", "-q"}).exit, 0);
+  ASSERT_EQ(publish().exit, 0);
+  ASSERT_EQ(run({"install", "release", "--key", public_, "--no-load-test", "--to", "s"}).exit, 0);
+  const auto check = [&](const std::vector<std::string>& more = {}) {
+    std::vector<std::string> args = {"env", "--to", "s", "--check"};
+    args.insert(args.end(), more.begin(), more.end());
+    const auto ran = run(args);
+    return std::to_string(ran.exit) + " " + ran.out;
+  };
+  const std::string same = "0 [ok] The GPUs and the driver are those that it was installed for.\n";
+  EXPECT_EQ(check(), same);
+  EXPECT_EQ(check({"--gpu", "none"}), "0 [ok] The variant cpu is right for that machine, too.\n");
+  EXPECT_EQ(check({"--gpu", "8.6"}), "1 [x] That machine needs the variant gpu.\n");
+  EXPECT_EQ(document({"env", "--to", "s", "--check", "--gpu", "8.6"}).value("variant", ""), "gpu");
+
+  const std::string record = "s/generations/1/.gpuready/installed.json";
+  const auto before = read(record);
+  auto installed = parse_json(before, "record").value();
+  ASSERT_TRUE(installed.contains("machine"));
+  installed["machine"] = "driver 1.2, GPUs 10de:1234";
+  write(record, dump(installed));
+  const auto changed = run({"env", "--to", "s", "--check", "--json=-"});
+  EXPECT_EQ(changed.exit, 0) << changed.err;
+  const auto conclusion = parse_json(changed.out, "out").value_or(Json()).value("conclusion", "");
+  EXPECT_TRUE(conclusion.starts_with(
+      "The machine changed (it was installed for driver 1.2, GPUs 10de:1234, and driver "))
+      << conclusion;
+  EXPECT_TRUE(conclusion.ends_with(" is here now), and the variant is still the right one."))
+      << conclusion;
+  installed["variant"] = "gpu";
+  write(record, dump(installed));
+  const auto wrong = check();
+  EXPECT_TRUE(wrong.starts_with("1 [x] The machine changed (")) << wrong;
+  EXPECT_TRUE(contains(wrong, "\n  gpuready pack install " + root_ + "/release --to ")) << wrong;
+  EXPECT_TRUE(wrong.ends_with(" " + root_ + "/s\n")) << wrong;
+  installed["variant"] = "cpu";
+  installed.erase("machine");
+  write(record, dump(installed));
+  EXPECT_EQ(check(),
+            "0 [ok] The machine changed (it was installed without a look at this machine), and\n"
+            "     the variant is still the right one.\n");
+  write(record, before);
+  EXPECT_EQ(check(), same);
 }
 
 TEST_F(PackCommands, DamageOfAStoresOwnFilesIsExit1) {
