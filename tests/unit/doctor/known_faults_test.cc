@@ -387,10 +387,11 @@ TEST(KnownFaults, ADriversVersionIsThatOfWhatRunsElseOfWhatIsInstalled) {
   Machine machine;
   EXPECT_EQ(known_driver(machine, Vendor::nvidia), "");
   // "1" is what some libraries are named by: no version of a driver.
-  machine.nvidia.libraries = {{"libnvidia-ml.so.1", "/a", "/a", std::nullopt},
+  machine.nvidia.libraries = {{"libnvidia-ml.so.1", "/a", "/a", "999.99"},
                               {"libcuda.so.1", "/b", "/b", "1"},
                               {"libnvidia-ptxjitcompiler.so.1", "/c", "/c", "535.216.01"},
                               {"libnvoptix.so.1", "/d", "/d", "550.54.14"}};
+  machine.nvidia.libraries[0].version.reset();
   EXPECT_EQ(known_driver(machine, Vendor::nvidia), "535.216.01");
   machine.nvidia.driver_version = "570.133.20";
   EXPECT_EQ(known_driver(machine, Vendor::nvidia), "570.133.20");
