@@ -41,10 +41,14 @@ Error why_not(const ProbeDocument& document) {
 
 }  // namespace
 
-Result<std::unique_ptr<ClockLock>> ClockLock::take(const std::string& uuid, unsigned mhz) {
+Job ClockLock::job(const std::string& uuid, unsigned mhz) {
   Job job = helper_job({"__probe", kProbe, uuid, std::to_string(mhz)});
   job.limits.time = std::nullopt;  // as long as it is held
-  RunningJob child = TRY(RunningJob::start(job));
+  return job;
+}
+
+Result<std::unique_ptr<ClockLock>> ClockLock::take(const std::string& uuid, unsigned mhz) {
+  RunningJob child = TRY(RunningJob::start(job(uuid, mhz)));
   const ProbeDocument document = heard(child, kLock, kTimeToAnswer);
   const ProbeCall* locked = document.find(kLock);
   if (locked == nullptr || !locked->ok() || !locked->value.is_number_unsigned()) {

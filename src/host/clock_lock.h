@@ -26,6 +26,8 @@ class ClockLock {
   unsigned mhz() const { return mhz_; }
   // Gives the clocks back; says so where they may still be held.
   Result<void> release();
+  // What the child runs; it has no limit of time.
+  static Job job(const std::string& uuid, unsigned mhz);
 
  private:
   ClockLock(RunningJob child, std::string uuid, unsigned mhz)

@@ -37,9 +37,10 @@ Result<Target> parse_target(const std::string& text) {
     target.host = rest.substr(0, colon);
     rest = colon == std::string_view::npos ? std::string_view{} : rest.substr(colon);
   }
-  if (rest.starts_with(':')) target.port = rest.substr(1);
+  const bool well_formed = rest.empty() || rest.front() == ':';
+  if (!rest.empty()) target.port = rest.substr(1);
   const auto port = parse_uint(target.port);
-  if (target.host.empty() || !port || *port == 0 || *port > 65535)
+  if (target.host.empty() || !well_formed || !port || *port == 0 || *port > 65535)
     return fail(ErrorKind::bad_input, text + ": not HOST, HOST:PORT or [ADDRESS]:PORT");
   return target;
 }

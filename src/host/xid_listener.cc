@@ -13,13 +13,17 @@ constexpr std::size_t kMostBytes = 64u << 20;
 
 }  // namespace
 
-XidListener::XidListener(const std::vector<std::string>& only) {
+Job XidListener::job(const std::vector<std::string>& only) {
   std::vector<std::string> args = {"__probe", kProbe};
   args.insert(args.end(), only.begin(), only.end());
   Job job = helper_job(std::move(args));
   job.limits.time = std::nullopt;  // as long as the tests take
   job.output_limit_bytes = kMostBytes;
-  if (auto started = RunningJob::start(job)) child_ = std::move(*started);
+  return job;
+}
+
+XidListener::XidListener(const std::vector<std::string>& only) {
+  if (auto started = RunningJob::start(job(only))) child_ = std::move(*started);
 }
 
 ProbeDocument XidListener::stop() {

@@ -19,6 +19,8 @@ class XidListener {
   // Asks the child to stop and gives what it heard: answered calls "nvmlEventSetWait_v2(N)" with
   // {"pci","xid","at_ms"}, and "series(GPU,NAME)" with what was sampled.
   ProbeDocument stop();
+  // What the child runs; it has no limit of time.
+  static Job job(const std::vector<std::string>& only);
 
  private:
   std::optional<RunningJob> child_;

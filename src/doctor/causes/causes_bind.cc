@@ -100,13 +100,12 @@ bool is_realtime(std::string_view release) {
   });
 }
 
-// Oracle's, Amazon's and Red Hat's special kernels name the package in ways of their own.
+// Oracle's, Amazon's and Red Hat's special kernels name the package in ways of their own: "+debug"
+// at the end is one of Red Hat's, and "+deb13" before the flavour is not.
 std::string headers_command(std::string_view release) {
-  for (const auto special : {"uek", "amzn", "+"})
-    if (contains(release, special)) return {};
-  return std::string(release.ends_with("-pve") ? "apt-get install proxmox-headers-{kernel}"
-                                               : "{do:install-headers}") +
-         " && {do:rebuild-modules}";
+  const auto last = release.substr(release.rfind('-') + 1);
+  if (contains(release, "uek") || contains(release, "amzn") || contains(last, "+")) return {};
+  return "{do:install-headers} && {do:rebuild-modules}";
 }
 
 // A kernel that the distribution did not build, by its name: its repositories have no headers of

@@ -96,9 +96,9 @@ bool is_number_form(std::string_view word) {
   if (const auto times = after_prefix(word, "x")) return times->size() <= 2 && is_decimal(*times);
   if (const auto dash = word.find('-'); dash != word.npos)
     return is_few_digits(word.substr(0, dash)) && is_few_digits(word.substr(dash + 1));
-  if (word.size() == 9 && word[4] == ':')
-    return is_hex_of(word.substr(0, 4), 4) && is_hex_of(word.substr(5), 4);
-  if (!word.starts_with("0x")) return false;
+  if (!word.starts_with("0x"))
+    return word.size() == 9 && word[4] == ':' && is_hex_of(word.substr(0, 4), 4) &&
+           is_hex_of(word.substr(5), 4);
   const auto parts = split(word, ":");
   return std::ranges::all_of(parts,
                              [](auto part) { return is_short_hex(part) || is_few_digits(part); });

@@ -23,7 +23,7 @@ bool is_version_form(std::string_view word);
 // "0x62", "0x62:0x40:2416", "0-31", "10de:2330", "80GB", "x16".
 bool is_number_form(std::string_view word);
 bool is_decimal(std::string_view word);
-// A part of a product's name that has a number: "H100", "SXM5", "80GB", "9654".
+// A part of a product's name that has a number: "H100", "MI300X", "80GB", "9654".
 bool is_model_form(std::string_view word);
 // "pci:v000010DEd00002330sv000010DEsd000016C1bc03sc02i00", as the kernel builds it.
 bool is_modalias_form(std::string_view word);

@@ -1,7 +1,9 @@
 // The rules that a machine file does not show well: when a cause must NOT be told.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <string_view>
 
 #include "base/text.h"
@@ -1282,6 +1284,365 @@ TEST(Causes, AFrozenPictureThatADriverIsKnownForIsCuredWithAReboot) {
               (CureTerms{CureRisk::reboots, CurePlace::here, CureNeeds::free_machine}));
   }
   EXPECT_EQ(told, 1u);
+}
+
+// The words of the kernel's driver (mlx5), after those that say that it is about a module.
+TEST(Causes, WhyANetworkPortsModuleFailsIsTheLastThatTheLogSays) {
+  const auto title = [](std::initializer_list<std::string_view> reasons) -> std::string {
+    auto machine = healthy();
+    PciDevice adapter;
+    adapter.address = address(0x5c);
+    adapter.vendor_id = 0x15b3;
+    adapter.class_code = 0x020700;
+    adapter.driver = "mlx5_core";
+    machine.pci.push_back(adapter);
+    for (const auto reason : reasons)
+      log(machine, fmt::format("mlx5_core 0000:5c:00.0: Port module event{}", reason));
+    const auto findings = diagnose(machine);
+    return findings.size() == 1 ? findings[0].title : fmt::format("{} findings", findings.size());
+  };
+  const std::string_view hot = "[error]: module 0, Cable error, High Temperature",
+                         power = "[error]: module 0, Cable error, Power budget exceeded",
+                         other = "[error]: module 0, Cable error, Bus stuck",
+                         plugged = ": module 0, Cable plugged";
+  EXPECT_EQ(title({hot}), "A network port's module is too hot");
+  EXPECT_EQ(title({power}), "A network port's module needs more power than the port gives");
+  EXPECT_EQ(title({hot, power}), title({power}));
+  EXPECT_EQ(title({power, hot}), title({hot}));
+  EXPECT_EQ(title({power, plugged}), "0 findings");
+  EXPECT_NE(title({other}), title({hot}));
+  EXPECT_NE(title({other}), title({power}));
+}
+
+// Linux, drivers/gpu/drm/amd/amdgpu/amdgpu_drv.c: the line names no GPU.
+TEST(Causes, AMissingFirmwareWithoutAnAddressIsOfTheOnlyGpuOfAmd) {
+  const auto told = [](int count, std::uint16_t vendor_id) {
+    auto machine = healthy(count);
+    machine.nvidia = {};
+    for (auto& device : machine.pci) device.vendor_id = vendor_id, device.driver.reset();
+    for (auto& gpu : machine.gpus) {
+      gpu.vendor = vendor_id == 0x1002 ? Vendor::amd : Vendor::intel;
+      gpu.driver.reset();
+    }
+    machine.amd.module_loaded = true;
+    log(machine, "[drm:amdgpu_pci_probe [amdgpu]] *ERROR* amdgpu requires firmware installed");
+    return std::ranges::count(ids(diagnose(machine)), "driver-firmware-missing");
+  };
+  EXPECT_EQ(told(1, 0x1002), 1);
+  EXPECT_EQ(told(2, 0x1002), 0) << "either may be meant";
+  EXPECT_EQ(told(1, 0x8086), 0);
+}
+
+// Documentation/admin-guide/kernel-parameters.txt of Linux.
+TEST(Causes, TheOptionsThatKeepI915OutAreQuoted) {
+  auto machine = healthy();
+  machine.nvidia = {};
+  machine.nodes.clear();
+  machine.pci[0].vendor_id = 0x8086;
+  machine.pci[0].device_id = 0x46d1;
+  machine.pci[0].driver.reset();
+  machine.gpus[0].vendor = Vendor::intel;
+  machine.gpus[0].driver.reset();
+  machine.system.kernel_command_line =
+      "quiet nomodeset i915.modeset=0 module_blacklist=i915,nouveau nomodesets xe.force_probe=46d1";
+  log(machine,
+      "xe 0000:10:00.0: Your graphics device 46d1 is not officially supported by xe driver in this "
+      "kernel version.");
+  Ids quoted;
+  for (const auto& finding : diagnose(machine))
+    if (contains(finding.title, "xe does not support this GPU"))
+      for (const auto& item : finding.evidence)
+        if (item.source == "/proc/cmdline") quoted.push_back(item.quote);
+  EXPECT_EQ(quoted, (Ids{"nomodeset", "i915.modeset=0", "module_blacklist=i915,nouveau"}));
+}
+
+// SMBIOS 7.4.1: 3 is a desktop, 10 a notebook. Names are those of the PCI ID Repository.
+TEST(Causes, ALostGpuOfALaptopThatIsNotNamedAsItsOwnIsInAnEnclosure) {
+  struct Row {
+    std::optional<std::string> name;
+    int chassis;
+    std::optional<std::string> hypervisor;
+    bool in_enclosure;
+  };
+  for (const auto& [name, chassis, hypervisor, in_enclosure] :
+       {Row{"GA102 [GeForce RTX 3090]", 10, {}, true},
+        {"TU106 [GeForce RTX 2070]", 10, {}, true},
+        {"GA102 [GeForce RTX 3090]", 3, {}, false},
+        {"GA102 [GeForce RTX 3090]", 10, "kvm", false},
+        {"GA102 [GeForce RTX 3090]", 3, "kvm", false},
+        {"GA104M [GeForce RTX 3070]", 10, {}, false},
+        {"GA104 [GeForce RTX 3070 Laptop GPU]", 10, {}, false},
+        {"TU104 [GeForce RTX 2080 Mobile]", 10, {}, false},
+        {"TU106 [GeForce RTX 2070 Max-Q]", 10, {}, false},
+        {"TU117 [GeForce MX450]", 10, {}, false},
+        {"GA102", 10, {}, false},
+        {" [GeForce RTX 3090]", 10, {}, false},
+        {{}, 10, {}, false}}) {
+    auto machine = healthy();
+    machine.pci[0].name = name;
+    machine.system.chassis_type = chassis;
+    machine.system.hypervisor = hypervisor;
+    drop_from_nvml(machine, 0);
+    xid(machine, 79, 0x10, "GPU has fallen off the bus.");
+    const auto findings = diagnose(machine);
+    ASSERT_EQ(findings.at(0).id, "off-the-bus");
+    EXPECT_EQ(contains(findings[0].cure.value_or(""), "Switch the GPU's enclosure off and on"),
+              in_enclosure)
+        << name.value_or("") << ", " << chassis;
+    machine.pci.clear();  // it has left the bus, too, so its name is not known
+    EXPECT_FALSE(contains(diagnose(machine).at(0).cure.value_or(""), "enclosure"));
+  }
+}
+
+// Linux, drivers/pci/setup-bus.c, and NVIDIA's open kernel modules, nv-pci.c.
+TEST(Causes, LinesOfMissingRoomAreQuotedOfTheGpusSlotAndOfItsDriver) {
+  const auto told = [](std::initializer_list<const char*> lines) {
+    auto machine = healthy(2);
+    drop_from_nvml(machine, 0);
+    log(machine,
+        "NVRM: This PCI I/O region assigned to your NVIDIA device is invalid: BAR1 is 0M @ 0x0 "
+        "(PCI:0000:10:00.0)");
+    double seconds = 20;  // no line goes on in another
+    for (const char* line : lines) log(machine, line, ++seconds);
+    const auto findings = diagnose(machine);
+    const auto found = std::ranges::find_if(findings, [](const Finding& finding) {
+      return contains(finding.evidence[0].quote, "I/O region");
+    });
+    return found == findings.end() ? Finding() : *found;
+  };
+  const auto quoted = [&](std::initializer_list<const char*> lines) {
+    return told(lines).evidence.size() - 1;
+  };
+  constexpr const char *kOwn = "pci 0000:10:00.0: BAR 1: no space for [mem size 0x2000000000]",
+                       *kItsSound = "pci 0000:10:00.1: BAR 0: failed to assign [mem size 0x4000]",
+                       *kOther = "pci 0000:11:00.0: BAR 1: no space for [mem size 0x2000000000]",
+                       *kNowhere = "pci: BAR 1: no space for [mem size 0x2000000000]",
+                       *kDriver = "NVRM: GPU0 Fatal Error while attempting to resize PCIe BARs";
+  ASSERT_EQ(told({}).id, "invalid-bar");
+  EXPECT_EQ(quoted({}), 0u);
+  EXPECT_EQ(quoted({kOwn}), 1u);
+  EXPECT_EQ(quoted({kItsSound}), 1u);
+  EXPECT_EQ(quoted({kOther}), 0u);
+  EXPECT_EQ(quoted({kNowhere}), 0u);
+  EXPECT_EQ(quoted({kDriver}), 1u);
+  EXPECT_EQ(quoted({kOwn, kItsSound, kOwn}), 3u);
+  EXPECT_EQ(quoted({kOwn, kItsSound, kOwn, kItsSound}), 3u) << "four quotes in all";
+  EXPECT_EQ(told({kDriver}).title, "The driver could not enlarge the GPU's memory window");
+  EXPECT_NE(told({kOwn}).title, told({kDriver}).title);
+}
+
+// Linux, drivers/base/power/main.c: "failed to resume".
+TEST(Causes, AGpuThatDidNotResumeIsOnTheBusAndDoesNotAnswer) {
+  const auto told = [](const char* of, bool answers) {
+    auto machine = healthy();
+    if (!answers) drop_from_nvml(machine, 0);
+    log(machine, fmt::format("nvidia {}: PM: failed to resume async: error -5", of));
+    return std::ranges::count(ids(diagnose(machine)), "gpu-not-resumed");
+  };
+  EXPECT_EQ(told("0000:10:00.0", false), 1);
+  EXPECT_EQ(told("0000:10:00.0", true), 0);
+  EXPECT_EQ(told("0000:11:00.0", false), 0) << "no device is there";
+}
+
+// Linux, drivers/pci/pci.c.
+TEST(Causes, AGpuForGuestsIsLostBesideAnotherThatItsDriverLost) {
+  auto machine = healthy(2);
+  machine.nvidia = {};
+  machine.nodes.clear();
+  for (auto& device : machine.pci) device.vendor_id = 0x1002;
+  for (auto& gpu : machine.gpus) gpu.vendor = Vendor::amd;
+  machine.pci[0].driver = machine.gpus[0].driver = "amdgpu";
+  machine.pci[1].driver = machine.gpus[1].driver = "vfio-pci";
+  log(machine, "amdgpu 0000:10:00.0: amdgpu: device lost from bus!");
+  log(machine,
+      "vfio-pci 0000:11:00.0: Unable to change power state from D3cold to D0, device inaccessible");
+  std::map<PciAddress, Ids> told;
+  for (const auto& finding : diagnose(machine))
+    for (const auto& address : finding.pci) told[address].push_back(finding.id);
+  EXPECT_EQ(told[address(0x10)], Ids{"amd-gpu-lost"});
+  EXPECT_EQ(told[address(0x11)], (Ids{"off-the-bus", "passthrough-bound"}));
+}
+
+// kernel_rc.c of NVIDIA's open kernel modules.
+TEST(Facts, AnXidNamesThePreviousOneThatCausedIt) {
+  const auto named = [](const char* end) {
+    XidEvent event;
+    event.line = fmt::format("NVRM: Xid (PCI:0000:10:00): 45, pid=1, Ch 00000008{}", end);
+    return doctor::named_cause(event);
+  };
+  EXPECT_EQ(named(" caused by previous Xid 145"), 145);
+  EXPECT_EQ(named(" caused by previous Xid 79, and more"), 79);
+  EXPECT_EQ(named(" caused by previous Xid 100000"), 100'000);
+  EXPECT_EQ(named(" caused by previous Xid 100001"), std::nullopt);
+  EXPECT_EQ(named(" caused by previous Xid x"), std::nullopt);
+  EXPECT_EQ(named(" caused by previous Xid "), std::nullopt);
+  EXPECT_EQ(named(""), std::nullopt);
+  XidEvent shorter;
+  shorter.line = "45";
+  EXPECT_EQ(doctor::named_cause(shorter), std::nullopt);
+}
+
+// Linux, drivers/firmware/efi/cper.c: cper_severity_str(). A panic is what the kernel makes of a
+// fatal error that it does not survive (ghes.c).
+TEST(Facts, TheSeverityOfAFirmwaresRecordIsThatOfItsErrors) {
+  using doctor::Gravity;
+  const auto gravity = [](const char* word) -> std::optional<Gravity> {
+    Machine machine;
+    log(machine, fmt::format("{{1}}[Hardware Error]: event severity: {}", word));
+    log(machine, "{1}[Hardware Error]:   section_type: PCIe error");
+    log(machine, "{1}[Hardware Error]:   device_id: 0000:61:00.0");
+    const auto errors = doctor::logged_link_errors(machine);
+    if (errors.empty()) return std::nullopt;
+    return errors.begin()->first.second;
+  };
+  EXPECT_EQ(gravity("corrected"), Gravity::corrected);
+  EXPECT_EQ(gravity("recoverable"), Gravity::nonfatal);
+  EXPECT_EQ(gravity("fatal"), Gravity::fatal);
+  EXPECT_EQ(gravity("panic"), Gravity::fatal);
+  EXPECT_EQ(gravity("info"), std::nullopt);
+}
+
+// Linux, drivers/iommu/intel/dmar.c and amd/iommu.c.
+TEST(Causes, TheIommusRefusalsAreOfTheGpuThatTheyName) {
+  const auto told = [](std::initializer_list<const char*> lines, auto&& change,
+                       double seconds = 100) {
+    auto machine = healthy(2);
+    machine.pci[1].is_gpu = false;
+    machine.gpus.pop_back();
+    change(machine);
+    for (const char* line : lines) log(machine, line, seconds);
+    for (const auto& finding : diagnose(machine))
+      if (finding.id == "iommu-fault")
+        return fmt::format("{}, {} {}", finding.title, to_string(finding.severity),
+                           finding.evidence.size());
+    return std::string("nothing");
+  };
+  const auto nothing = [](Machine&) {};
+  constexpr const char *kGpu = "DMAR: [DMA Write NO_PASID] Request device [10:00.0] fault addr 0x1",
+                       *kOther = "DMAR: [DMA Write NO_PASID] Request device [11:00.0] fault addr 0",
+                       *kAbsent =
+                           "DMAR: [DMA Write NO_PASID] Request device [33:00.0] fault addr 0",
+                       *kOfAmd =
+                           "nvidia 0000:10:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT "
+                           "domain=0x0019 address=0x0 flags=0x0020]";
+  const std::string once = told({kGpu}, nothing);
+  EXPECT_TRUE(once.ends_with(" 1")) << once;
+  EXPECT_EQ(told({kOfAmd}, nothing), once);
+  EXPECT_EQ(told({kGpu, kOther, kAbsent}, nothing), once);
+  EXPECT_EQ(told({kOther}, nothing), "nothing");
+  EXPECT_EQ(told({kAbsent}, nothing), "nothing");
+  EXPECT_TRUE(
+      told({kGpu, kGpu, kOfAmd}, nothing).starts_with("The IOMMU refused 3 accesses of the GPU, "));
+  EXPECT_EQ(told({kGpu}, [](Machine& machine) { machine.system.iommu_active = true; }), once);
+  EXPECT_EQ(told({kGpu}, [](Machine& machine) { machine.system.iommu_active = false; }), "nothing");
+  // Until its driver begins a GPU does what the firmware set up; later the log has lost that line.
+  constexpr const char* kBegins = "nvidia 0000:10:00.0: enabling device (0000 -> 0003)";
+  EXPECT_EQ(told({kGpu, kBegins}, nothing, 59.9), "nothing");
+  EXPECT_EQ(told({kGpu, kBegins}, nothing, 60), once);
+  EXPECT_EQ(told({kBegins, kGpu}, nothing, 59.9), once);
+  EXPECT_TRUE(told({kGpu}, [](Machine& machine) {
+                machine.pci[0].driver = machine.gpus[0].driver = "vfio-pci";
+              }).ends_with("info 1"));
+}
+
+// A crashed probe of NVML may be a container's library that is not its host's; AMD's is the
+// container's own.
+TEST(Causes, OnlyNvidiasLibrariesCrashForWhatTheContainerWasGiven) {
+  const auto cure = [](Vendor vendor, const char* outcome, bool container) {
+    auto machine = healthy();
+    if (vendor == Vendor::amd) {
+      machine.nvidia = {};
+      machine.nodes.clear();
+      machine.pci[0].vendor_id = 0x1002;
+      machine.pci[0].driver = machine.gpus[0].driver = "amdgpu";
+      machine.gpus[0].vendor = vendor;
+      machine.amd.module_loaded = true;
+      machine.amd.outcome = outcome;
+    } else {
+      machine.nvidia.nvml_outcome = outcome;
+      machine.nvidia.nvml_start.reset();
+      machine.nvidia.nvml_device_count.reset();
+    }
+    if (container) machine.container.runtime = "docker";
+    for (const auto& finding : diagnose(machine))
+      if (finding.id.starts_with("probe-")) return finding.cure.value_or("none");
+    return std::string("nothing");
+  };
+  constexpr std::string_view kRecreate = "Recreate the container";
+  EXPECT_TRUE(cure(Vendor::nvidia, "crashed", true).starts_with(kRecreate));
+  for (const auto& other :
+       {cure(Vendor::amd, "crashed", true), cure(Vendor::nvidia, "crashed", false),
+        cure(Vendor::nvidia, "timed_out", true)}) {
+    EXPECT_FALSE(contains(other, kRecreate)) << other;
+    EXPECT_NE(other, "nothing");
+  }
+}
+
+TEST(Causes, LinksWithoutASwitchThatAreDownAtSeveralGpusAreCountedTogether) {
+  const auto titles = [](std::initializer_list<int> up_of_each, const char* remote) {
+    auto machine = healthy(static_cast<int>(up_of_each.size()));
+    auto gpu = machine.gpus.begin();
+    for (const int up : up_of_each) {
+      for (int link = 0; link < 4; ++link) {
+        gpu->nvlinks.push_back(link_at(link, link < up));
+        gpu->nvlinks.back().remote_kind = remote;
+      }
+      ++gpu;
+    }
+    Ids out;
+    for (const auto& finding : diagnose(machine)) out.push_back(finding.title);
+    return out;
+  };
+  EXPECT_EQ(titles({4, 4, 4}, "gpu"), Ids{});
+  EXPECT_EQ(titles({4, 3, 4}, "gpu"), Ids{"3 of 4 NVLinks are up"});
+  EXPECT_EQ(titles({4, 3, 3}, "gpu"), Ids{"3 of 4 NVLinks are up"});
+  EXPECT_EQ(titles({4, 3, 2}, "gpu"), Ids{"5 of 8 NVLinks are up"});
+  EXPECT_EQ(titles({4, 1, 2}, "gpu"), Ids{"3 of 8 NVLinks are up"});
+  EXPECT_EQ(titles({4, 0, 2}, "gpu"), Ids{"2 of 4 NVLinks are up"}) << "one has no bridge";
+  EXPECT_EQ(titles({4, 3, 2}, "switch"), (Ids{"3 of 4 NVLinks are up", "2 of 4 NVLinks are up"}));
+}
+
+// Linux, drivers/gpu/drm/amd/amdkfd/kfd_device.c: the line names the model.
+TEST(Causes, AGpuWithoutAtomicsIsOneOfItsModelThatRocmDoesNotList) {
+  const auto told = [](bool first_listed, bool second_known) {
+    auto machine = healthy(2);
+    machine.nvidia = {};
+    machine.nodes.clear();
+    for (auto& device : machine.pci)
+      device.vendor_id = 0x1002, device.device_id = 0x67df, device.driver = "amdgpu";
+    for (auto& gpu : machine.gpus) gpu.vendor = Vendor::amd, gpu.driver = "amdgpu";
+    if (first_listed) machine.gpus[0].sources.emplace_back("kfd");
+    if (!second_known) machine.gpus.pop_back();
+    machine.amd.module_loaded = true;
+    log(machine, "kfd kfd: skipped device 1002:67df, PCI rejects atomics");
+    for (const auto& finding : diagnose(machine))
+      if (finding.id == "amd-no-atomics")
+        return std::pair(finding.pci, contains(finding.cure.value_or(""), "the equal GPU"));
+    return std::pair(std::vector<PciAddress>(), false);
+  };
+  const auto first = address(0x10), second = address(0x11);
+  EXPECT_EQ(told(false, true), std::pair(std::vector({first, second}), false));
+  EXPECT_EQ(told(true, true), std::pair(std::vector({second}), true));
+  EXPECT_EQ(told(true, false), std::pair(std::vector({second}), true));
+}
+
+TEST(Causes, AGpuThatIsStillOnTheBusIsNotLostFromItsSlot) {
+  const auto told = [](const char* line, const char* slot = "0000:0f:01.0") {
+    auto machine = healthy();
+    log(machine, line);
+    log(machine, fmt::format("pcieport {}: pciehp: Slot(7): Link Down", slot));
+    return std::ranges::count(ids(diagnose(machine)), "off-the-bus");
+  };
+  constexpr const char* kAbsent = "nvidia 0000:11:00.0: enabling device (0000 -> 0003)";
+  EXPECT_EQ(told(kAbsent), 1);
+  EXPECT_EQ(told("nvidia 0000:10:00.0: enabling device (0000 -> 0003)"), 0);
+  EXPECT_EQ(told("nvidia: module verification failed: signature missing"), 0);
+  EXPECT_EQ(told("i915 0000:11:00.0: enabling device (0000 -> 0003)"), 0)
+      << "no GPU's driver of it";
+  EXPECT_EQ(told(kAbsent, "0000:09:01.0"), 1) << "eight buses below";
+  EXPECT_EQ(told(kAbsent, "0000:08:01.0"), 0);
+  EXPECT_EQ(told(kAbsent, "0000:11:01.0"), 0);
+  EXPECT_EQ(told(kAbsent, "0001:0f:01.0"), 0);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // Why NVIDIA's kernel module is not loaded: for which kernel it was built, and where it came from.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/text.h"
@@ -169,6 +170,61 @@ TEST(DriverModules, AFullDiskNeedsNoReboot) {
   const auto finding = not_loaded(machine);
   EXPECT_EQ(finding.title, "NVIDIA's kernel module is not built, and the disk is full");
   EXPECT_LT(finding.terms->risk, CureRisk::reboots);
+}
+
+// Packages by their names: Proxmox VE's; Oracle's, Amazon's and Red Hat's for special kernels have
+// names that do not follow the kernel's. Newer kernels of Debian have the "+" of a revision.
+TEST(DriverModules, HeadersAreInstalledByTheKernelsNameUnlessItsPackageHasAnother) {
+  struct Row {
+    const char *system, *name, *kernel, *command;  // "": none
+  };
+  for (const auto& [system, name, kernel, command] : std::initializer_list<Row>{
+           {"debian", "Debian GNU/Linux 12", "6.1.0-28-amd64", "apt-get install linux-headers-"},
+           {"debian", "Debian GNU/Linux 13", "6.12.43+deb13-amd64",
+            "apt-get install linux-headers-"},
+           {"ubuntu debian", "Ubuntu 24.04", "6.8.0-45-generic", "apt-get install linux-headers-"},
+           {"debian", "Proxmox VE 8", "6.8.12-4-pve", "apt-get install proxmox-headers-"},
+           {"debian", "Proxmox VE 7", "5.15.158-2-pve", "apt-get install pve-headers-"},
+           {"rocky rhel centos fedora", "Rocky Linux 9.5", "5.14.0-503.el9.x86_64",
+            "dnf install kernel-devel-"},
+           {"rocky rhel centos fedora", "Rocky Linux 9.5", "5.14.0-503.el9.aarch64+64k", ""},
+           {"fedora", "Fedora Linux 41", "6.11.5-300.fc41.x86_64+debug", ""},
+           {"amzn fedora", "Amazon Linux 2023", "6.1.102-111.182.amzn2023.x86_64", ""},
+           {"ol fedora", "Oracle Linux Server 9.5", "5.15.0-300.163.18.el9uek.x86_64", ""}}) {
+    auto machine = unloaded();
+    machine.system.os_ids = system;
+    machine.system.os_name = name;
+    machine.system.kernel_release = kernel;
+    machine.nvidia.kernel_headers = machine.nvidia.module_installed = false;
+    const auto finding = not_loaded(machine);
+    EXPECT_EQ(finding.title,
+              "NVIDIA's kernel module could not be built: the kernel's headers are missing");
+    const std::string_view start = command;
+    EXPECT_EQ(finding.command.value_or(""),
+              start.empty() ? "" : fmt::format("{0}{1} && dkms autoinstall -k {1}", start, kernel));
+  }
+}
+
+// The GPU of a Tegra is in the device tree only.
+TEST(DriverModules, TegrasModuleIsMissedForAnIntegratedGpuThatIsOnNoBusAndHasNoDriver) {
+  const auto told = [](auto&& change) {
+    Machine machine;
+    machine.full = true;
+    machine.system.jetson_release = "# R36 (release), REVISION: 4.0";
+    auto& gpu = machine.gpus.emplace_back();
+    gpu.vendor = Vendor::nvidia;
+    gpu.integrated = true;
+    gpu.name = "Orin";
+    change(machine, gpu);
+    return std::ranges::count(diagnose(machine),
+                              "The kernel module of Tegra's GPU (nvgpu) is not loaded",
+                              &Finding::title);
+  };
+  EXPECT_EQ(told([](Machine&, Gpu&) {}), 1);
+  EXPECT_EQ(told([](Machine& machine, Gpu&) { machine.system.jetson_release.reset(); }), 0);
+  EXPECT_EQ(told([](Machine&, Gpu& gpu) { gpu.pci = address(0x01); }), 0);
+  EXPECT_EQ(told([](Machine&, Gpu& gpu) { gpu.driver = "nvgpu"; }), 0);
+  EXPECT_EQ(told([](Machine&, Gpu& gpu) { gpu.integrated = false; }), 0);
 }
 
 }  // namespace

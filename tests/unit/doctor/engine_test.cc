@@ -143,5 +143,27 @@ TEST(Fold, ErrorsComeFirstAndEachSeverityIsInTheOrderOfTheTelling) {
   EXPECT_EQ(order, "352614");
 }
 
+// What is done to the GPU or the machine is a step, which a stronger one replaces. A setting is the
+// cure itself.
+TEST(Fold, AConsequencesStrongerStepReplacesAStepAndNoSetting) {
+  using enum Action;
+  for (const auto& [action, is_step] : {std::pair(none, false),
+                                        {check_again, true},
+                                        {configure, false},
+                                        {reload_driver, false},
+                                        {reset_gpu, true},
+                                        {reboot, true},
+                                        {power_cycle, true},
+                                        {replace, true},
+                                        {ask_host, true}}) {
+    Cause cause = kRoot;
+    cause.action = action;
+    EXPECT_EQ(doctor::tell(cause, {}, healthy()).own_cure, !is_step) << to_string(action);
+    cause.own_cure = true;
+    EXPECT_TRUE(doctor::tell(cause, {}, healthy()).own_cure) << to_string(action);
+  }
+  EXPECT_TRUE(doctor::tell(kRoot, {.action = reboot, .own_cure = true}, healthy()).own_cure);
+}
+
 }  // namespace
 }  // namespace gpuready::test

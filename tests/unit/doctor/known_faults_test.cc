@@ -383,5 +383,25 @@ TEST(KnownFaults, TheDocsAreCurrent) {
   value::expect_current("docs/known-faults.md", page);
 }
 
+TEST(KnownFaults, ADriversVersionIsThatOfWhatRunsElseOfWhatIsInstalled) {
+  Machine machine;
+  EXPECT_EQ(known_driver(machine, Vendor::nvidia), "");
+  // "1" is what some libraries are named by: no version of a driver.
+  machine.nvidia.libraries = {{"libnvidia-ml.so.1", "/a", "/a", "999.99"},
+                              {"libcuda.so.1", "/b", "/b", "1"},
+                              {"libnvidia-ptxjitcompiler.so.1", "/c", "/c", "535.216.01"},
+                              {"libnvoptix.so.1", "/d", "/d", "550.54.14"}};
+  machine.nvidia.libraries[0].version.reset();
+  EXPECT_EQ(known_driver(machine, Vendor::nvidia), "535.216.01");
+  machine.nvidia.driver_version = "570.133.20";
+  EXPECT_EQ(known_driver(machine, Vendor::nvidia), "570.133.20");
+  machine.nvidia.module_version = "580.95.05";
+  EXPECT_EQ(known_driver(machine, Vendor::nvidia), "580.95.05");
+  EXPECT_EQ(known_driver(machine, Vendor::amd), "");
+  machine.amd.module_version = "6.12.12";
+  EXPECT_EQ(known_driver(machine, Vendor::amd), "6.12.12");
+  EXPECT_EQ(known_driver(machine, Vendor::intel), "");
+}
+
 }  // namespace
 }  // namespace gpuready::test

@@ -1,5 +1,7 @@
 #include <grp.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -127,6 +129,29 @@ TEST_F(LiveHostTest, StatusIsOfTheTarget) {
 TEST_F(LiveHostTest, MayOpenTellsWhetherOpeningIsPermitted) {
   EXPECT_TRUE(host->may_open("/dev/null"));
   EXPECT_EQ(host->may_open(folder + "/none").error().kind, ErrorKind::not_found);
+}
+
+// mount(8): on a file system that is mounted nodev no device can be opened.
+TEST_F(LiveHostTest, NothingIsOpenedAsADeviceWhereNodevForbidsIt) {
+  constexpr int kNoMounts = 99;
+  const auto code_where = [&](unsigned long flags) {
+    const auto child = fork();
+    if (child == 0) {
+      if (unshare(CLONE_NEWNS) != 0 ||
+          mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+          mount("none", folder.c_str(), "tmpfs", flags, nullptr) != 0)
+        _exit(kNoMounts);
+      const auto opened = host->may_open(write("node", ""));
+      _exit(opened ? 0 : opened.error().code);
+    }
+    int status = 0;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  };
+  const int code = code_where(MS_NODEV);
+  if (code == kNoMounts) GTEST_SKIP() << "nothing can be mounted here";
+  EXPECT_EQ(code, EACCES);
+  EXPECT_EQ(code_where(0), 0);
 }
 
 TEST_F(LiveHostTest, SpaceIsPlausible) {

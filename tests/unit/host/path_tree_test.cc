@@ -37,7 +37,18 @@ TEST(PathTree, RefusesWhatLinuxRefuses) {
   EXPECT_FALSE(tree.resolve("/a/f"));
   EXPECT_EQ(tree.resolve_folder("/a").value(), "/a");  // the link itself
   EXPECT_FALSE(tree.resolve("a"));
+  EXPECT_TRUE(tree.resolve("/" + std::string(4095, 'a')));
   EXPECT_FALSE(tree.resolve("/" + std::string(4096, 'a')));
+}
+
+TEST(PathTree, APathHasAtMost128Parts) {
+  const auto resolves = [](int parts) {
+    std::string path;
+    for (int i = 0; i < parts; ++i) path += "/ab";
+    return PathTree().resolve(path).has_value();
+  };
+  EXPECT_TRUE(resolves(128));
+  EXPECT_FALSE(resolves(129));
 }
 
 // path_resolution(7): ELOOP after 40 links.

@@ -86,6 +86,9 @@ TEST(ProbeDocument, ValuesOfFailedCallsAreNotValues) {
       "{\"call\":\"f()\",\"code\":3,\"value\":7}\n{\"call\":\"g()\",\"code\":0,\"value\":-7}\n"
       "{\"call\":\"h()\",\"code\":0,\"value\":18446744073709551615}\n{\"end\":true}\n",
       "x");
+  ProbeDocument built;
+  built.calls["i()"].value = 7;  // a number that has a sign in C++
+  EXPECT_EQ(built.unsigned_integer("i()"), 7u);
   EXPECT_EQ(document.integer("f()"), std::nullopt);
   EXPECT_EQ(document.integer("g()"), -7);
   EXPECT_EQ(document.unsigned_integer("g()"), std::nullopt);
@@ -113,13 +116,25 @@ TEST(ProbeDocument, BadJsonIsRefusedByName) {
   for (const char* text :
        {"[]", "{}", R"j({"probe":7})j", R"j({"probe":"x","outcome":"fine"})j",
         R"j({"probe":"x","outcome":7})j", R"j({"probe":"x","calls":[]})j",
-        R"j({"probe":"x","version":0})j", R"j({"probe":"x","calls":{"f()":{}}})j",
+        R"j({"probe":"x","version":0})j", R"j({"probe":"x","version":"1"})j",
+        R"j({"probe":"x","version":1.5})j", R"j({"probe":"x","version":99999999999})j",
+        R"j({"probe":"x","calls":{"f()":{}}})j",
         R"j({"probe":"x","calls":{"f()":{"code":"0"}}})j"}) {
     const auto document = probe_document_from_json(*parse_json(text, "t"), "probes/x.json");
     ASSERT_FALSE(document) << text;
     EXPECT_EQ(document.error().kind, ErrorKind::bad_input);
     EXPECT_TRUE(document.error().message.starts_with("probes/x.json")) << document.error().message;
   }
+}
+
+TEST(ProbeDocument, AVersionIsAPositiveNumberAnd1WhereItIsNotGiven) {
+  const auto version = [](const char* text) {
+    const auto document = probe_document_from_json(*parse_json(text, "t"), "x.json");
+    return document ? document->version : -1;
+  };
+  EXPECT_EQ(version(R"j({"probe":"x"})j"), 1);
+  EXPECT_EQ(version(R"j({"probe":"x","version":1})j"), 1);
+  EXPECT_EQ(version(R"j({"probe":"x","version":2})j"), 2);
 }
 
 TEST(ProbeWriter, WritesWhatTheReaderReads) {

@@ -15,8 +15,10 @@
 #include <thread>
 
 #include "host/atomic_file.h"
+#include "host/file_end.h"
 #include "host/folders.h"
 #include "host/host.h"
+#include "host/locks/machine_lock.h"
 
 namespace gpuready {
 namespace {
@@ -229,6 +231,24 @@ TEST_F(SharedHost, AFolderThatIsExchangedAllTheTimeLeadsNowhereElse) {
   EXPECT_GT(written, 0);
   EXPECT_GT(refused, 0);
   expect_secret_untouched();
+}
+
+// fs.protected_regular of Linux refuses O_CREAT there, also where the file is not to be made.
+TEST_F(SharedHost, ANamedFileOfAnotherUserIsExtendedInAFolderForAll) {
+  file("sticky/alices", kAlice, 0666);
+  EXPECT_TRUE(append_to_named_file(at("sticky/alices"), " and new"));
+  EXPECT_EQ(text("sticky/alices"), "old and new");
+}
+
+// Also one that this user may only read.
+TEST_F(SharedHost, AnyUsersFileInAFolderForAllIsALock) {
+  file("sticky/lock", kAlice, 0444);
+  const auto root = MachineLock::take(at("sticky/lock"));
+  ASSERT_TRUE(root) << root.error().message;
+  const Acting bob(kBob);
+  const auto second = MachineLock::take(at("sticky/lock"));
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().kind, ErrorKind::busy);
 }
 
 TEST_F(SharedHost, DevicesAndPipesAreStandardOnesOrRoots) {

@@ -312,6 +312,17 @@ TEST_F(RecordingFile, ExtendingTooDeepIsAnError) {
           kHead + "\"extends\":\"" + std::to_string(i + 1) + ".json\"}");
   write("12.json", kHead + "\"files\":{}}");
   EXPECT_TRUE(contains(expect_bad(load_recording(folder + "/0.json")), "more than 8"));
+  EXPECT_TRUE(contains(expect_bad(load_recording(folder + "/3.json")), "more than 8"));
+  EXPECT_TRUE(load_recording(folder + "/4.json")) << "of eight";
+}
+
+// So that a wrong file does not fill the memory.
+TEST(RecordingScript, HasAtMost32MiB) {
+  std::string text = kHead + "\"files\":{}}";
+  text.resize(32u << 20, ' ');
+  EXPECT_TRUE(recording_from_script(text, "m", "/"));
+  text += ' ';
+  expect_bad(recording_from_script(text, "m", "/"), ErrorKind::too_large);
 }
 
 TEST(RecordingScript, FaultsNameFileSectionAndKey) {

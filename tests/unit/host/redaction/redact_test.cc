@@ -126,6 +126,46 @@ TEST(Redact, OfALineOnlyFixedWordsReadNumbersAndAddressesStay) {
 TEST(Redact, OfHexadecimalWordsOnlyARequestersStays) {
   EXPECT_EQ(kept("Xid (PCI:0000:17:00): 0ae0"), "Xid (PCI:0000:17:00): 0ae0");
   EXPECT_EQ(kept("Xid (PCI:0000:17:00): 0ae0b"), "Xid (PCI:0000:17:00): *");
+  EXPECT_EQ(kept("Xid (PCI:0000:17:00): aeg0"), "Xid (PCI:0000:17:00): *");
+  EXPECT_EQ(kept("Xid 0ae0"), "Xid *") << "no rule reads it";
+  EXPECT_EQ(kept("nvidia(0ae0)", Redactor::Kind::call), "nvidia(*)");
+}
+
+// A substitute has its count in the first eight digits, and zeros behind them.
+TEST(Redact, AUuidOfZerosBehindItsEighthDigitIsASubstitute) {
+  EXPECT_EQ(kept("GPU-12345678-0000-0000-0000-000000000000"),
+            "GPU-12345678-0000-0000-0000-000000000000");
+  EXPECT_EQ(kept("GPU-12345678-1000-0000-0000-000000000000"),
+            "GPU-10000000-0000-0000-0000-000000000000");
+  EXPECT_EQ(kept("GPU-12345678-0000-0000-0000-000000000001"),
+            "GPU-10000000-0000-0000-0000-000000000000");
+}
+
+TEST(Redact, ACallsSymbolStaysWhereItLooksLikeOne) {
+  const auto key_of = [](const std::string& call) {
+    Recording recording;
+    recording.probes["cuda"].calls[call].code = 0;
+    return redact(recording, rules()).probes.at("cuda").calls.begin()->first;
+  };
+  const std::string longest(64, 'x');
+  EXPECT_EQ(key_of("cuInit-v2_3(0)"), "cuInit-v2_3(0)");
+  EXPECT_EQ(key_of(longest + "(0)"), longest + "(0)");
+  EXPECT_EQ(key_of(longest + "x(0)"), "*(0)");
+  EXPECT_EQ(key_of("carol@home(0)"), "*(0)");
+  EXPECT_EQ(key_of("carol"), "*") << "without arguments it is a text";
+}
+
+TEST(Redact, AProcessesNameGoesUnlessItIsTheDriversOwn) {
+  const auto value_of = [](const char* call, const char* value) {
+    Recording recording;
+    recording.probes["cuda"].calls[call].value = value;
+    return redact(recording, rules()).probes.at("cuda").calls.begin()->second.value;
+  };
+  EXPECT_EQ(value_of("nvmlSystemGetProcessName(7)", "reset"), "redacted-1");
+  EXPECT_EQ(value_of("nvmlSystemGetProcessName(7)", "nvidia-cuda-mps-server"),
+            "nvidia-cuda-mps-server");
+  EXPECT_EQ(value_of("nvmlSystemGetProcessName(7)", "/usr/lib/carol"), "/usr/lib/redacted-1");
+  EXPECT_EQ(value_of("nvmlSystemGetNVMLVersion()", "reset"), "reset") << "names no process";
 }
 
 TEST(Redact, AddressesOfTheMachinesOwnDomainsStay) {
@@ -262,6 +302,24 @@ TEST(TokenForms, SixDigitsMayBeASerialNumber) {
     EXPECT_TRUE(is_number_form(word)) << word;
   for (const char* word : {"123456", "123456MB", "0-123456", "0x123456789abc"})
     EXPECT_FALSE(is_number_form(word)) << word;
+}
+
+TEST(TokenForms, NumbersOfDevicesAndOfFailures) {
+  for (const char* word : {"10de:2330", "ABCD:ef01", "0x62", "0x62:0x40", "0x62:0x40:2416",
+                           "0xab:1234", "0x12345678901", "x16", "x4", "120ms", "80GB"})
+    EXPECT_TRUE(is_number_form(word)) << word;
+  for (const char* word :
+       {"10de.2330", "10dea2330", "10deb:230", "10de:233g", "g0de:2330", "10de:23301", "10de:233",
+        "0xacme1", "0x62:acme", "x160", "x", "xa", "120msec1", "120acme", ""})
+    EXPECT_FALSE(is_number_form(word)) << word;
+}
+
+TEST(TokenForms, PartsOfProductsNamesHaveOneShortNumber) {
+  for (const char* word : {"H100", "SX5", "80GB", "9654", "A2", "MI300X", "RX7900XT", "h100", "1"})
+    EXPECT_TRUE(is_model_form(word)) << word;
+  for (const char* word :
+       {"", "GB", "12345", "H12345", "SXM5", "Hx100", "hx100", "80GiB", "H100A1", "H100-", "-1"})
+    EXPECT_FALSE(is_model_form(word)) << word;
 }
 
 TEST(TokenForms, PciAddresses) {
