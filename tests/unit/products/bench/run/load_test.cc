@@ -57,6 +57,7 @@ TEST(Cpus, AreListedAsTheKernelDoes) {
 
 TEST(BenchTurn, IsOfOneRunAndSaysWhoHasIt) {
   const std::string path = testing::TempDir() + "turn.lock";
+  std::filesystem::remove(path);
   const auto host = make_live_host();
   std::vector<std::string> told;
   const auto take = [&](int tries) {
