@@ -205,6 +205,37 @@ TEST(DriverModules, HeadersAreInstalledByTheKernelsNameUnlessItsPackageHasAnothe
   }
 }
 
+// The kernel's line has no path where a program unpacked the module and gave its bytes.
+TEST(DriverModules, SelinuxIsBlamedForNvidiasFileAndForOneWithoutAName) {
+  struct Row {
+    const char *path, *permissive;
+    const char* cure;  // its start; nullptr: SELinux is not named
+  };
+  for (const auto& [path, permissive, cure] : std::initializer_list<Row>{
+           {"path=\"/usr/lib/modules/6.8.0/extra/nvidia.ko\" dev=\"dm-0\" ", "0",
+            "Restore the labels of the modules' files"},
+           {"path=\"/usr/lib/modules/6.8.0/extra/nvidia.ko.xz\" dev=\"overlay\" ", "0",
+            "On the host, allow "},
+           {"", "0", "On the host, allow "},
+           {"path=\"/usr/lib/modules/6.8.0/extra/wl.ko\" dev=\"dm-0\" ", "0", nullptr},
+           {"path=\"/usr/lib/modules/6.8.0/extra/nvidia.ko\" dev=\"dm-0\" ", "1", nullptr},
+           {"", "1", nullptr}}) {
+    SCOPED_TRACE(std::string(path) + permissive);
+    auto machine = unloaded();
+    log(machine,
+        fmt::format(
+            "audit: type=1400 audit(1694441012.118:7): avc:  denied  {{ module_load }} for  "
+            "pid=911 comm=\"modprobe\" {}tclass=system permissive={}",
+            path, permissive));
+    const auto findings = diagnose(machine);
+    ASSERT_EQ(findings.size(), 1u);
+    EXPECT_EQ(findings[0].id, cure == nullptr ? "driver-not-loaded" : "module-rejected");
+    if (cure != nullptr) {
+      EXPECT_TRUE(findings[0].cure->starts_with(cure)) << *findings[0].cure;
+    }
+  }
+}
+
 // The GPU of a Tegra is in the device tree only.
 TEST(DriverModules, TegrasModuleIsMissedForAnIntegratedGpuThatIsOnNoBusAndHasNoDriver) {
   const auto told = [](auto&& change) {
