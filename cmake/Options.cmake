@@ -15,7 +15,7 @@ target_compile_options(gpuready_options INTERFACE
   # std::stable_sort of g++ 12's library uses what C++20 deprecates.
   $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wno-deprecated-declarations>)
 # Unit tests have the property GPUREADY_TEST: what is undefined is looked for in the program, and no fuzz target is among
-# them. They compile in three quarters of the time so.
+# them. They compile in half the time so.
 set(no_test $<NOT:$<BOOL:$<TARGET_PROPERTY:GPUREADY_TEST>>>)
 if(GPUREADY_SANITIZE)
   target_compile_definitions(gpuready_options INTERFACE GPUREADY_SANITIZED)  # tests that take minutes try less

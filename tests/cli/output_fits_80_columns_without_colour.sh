@@ -13,7 +13,7 @@ for machine in $(walked_machines); do
   device=$(grep -om1 '"address": "[^"]*"' list.json | cut -d'"' -f4) || true
   [ -z "$device" ] || "$GPUREADY" vm plan "$device" --replay "$machine" || true
 done >out.txt 2>/dev/null
-[ "$(grep -c ^@ out.txt)" -gt 50 ] && [ "$(wc -l <out.txt)" -gt 1000 ] || die "hardly anything was printed"
+[ "$(grep -c ^@ out.txt)" -gt "$(least_walked 100)" ] && [ "$(wc -l <out.txt)" -gt "$(least_walked 10000)" ] || die "hardly anything was printed"
 [ -z "$(wrong out.txt)" ] || die "wider than 80 columns or coloured: $(wrong out.txt | head)"
 # What names of files and drivers make long.
 mkdir -p root/usr/local/cuda-12.9/compat root/usr/lib/x86_64-linux-gnu

@@ -123,7 +123,7 @@ TEST_F(CheckCommands, TheCallersTimeoutIs4SecondsTo1Day) {
   };
   for (const std::string right : {"", "4", "4.5", "86400"}) {
     const auto taken = ran(right);
-    EXPECT_EQ(taken.exit, 1) << right;  // there is no GPU
+    EXPECT_EQ(taken.exit, 1) << right;  // it finds no GPU
     EXPECT_EQ(taken.err, "") << right;
     EXPECT_TRUE(contains(taken.out, "Failed to initialize NVML")) << taken.out;
   }
